@@ -27,20 +27,20 @@ def main() -> int:
     parser.add_argument("--on", help="a folder to measure on, such as a RAM disk; a temporary one otherwise")
     parser.add_argument("--peers", action="store_true", help="peers from the package index instead, in .venv-peers")
     parser.add_argument("--write", action="store_true", help="put the tables into bench/RESULTS.md")
-    asked = parser.parse_args()
-    if asked.peers:
+    options = parser.parse_args()
+    if options.peers:
         from . import peers
 
         sections, name = peers.run(), "peers"
     else:
-        sizes = {"most": 100_000, "count": 4_000} if asked.quick else {}
-        sections, name = ground.run(where=asked.on, **sizes), "ground" if not asked.on else "ground-ram"
-    beside = "peer" if asked.peers else "floor"
+        sizes = {"most": 100_000, "count": 4_000} if options.quick else {}
+        sections, name = ground.run(where=options.on, **sizes), "ground" if not options.on else "ground-ram"
+    beside = "peer" if options.peers else "floor"
     text = "".join(report(title, figures, beside) for title, figures in sections)
     print(text)
     short = [figure.name for _, figures in sections for figure in figures if figure.short]
     print("falls short: " + "; ".join(short) if short else "nothing falls short")
-    if asked.write:
+    if options.write:
         _write(name, text)
     return 0
 

@@ -19,7 +19,7 @@ from typing import Annotated, Any, TypedDict
 from memorist import Memory
 
 ROUNDS = 300
-AT_ONCE = 16
+CONCURRENT_SESSIONS = 16
 """Sessions of one file that add items at the same time, as in a server of agents."""
 
 
@@ -33,15 +33,15 @@ def grow(saver: Any, steps: int) -> None:
     """Run a graph for a number of steps."""
     from langgraph.graph import END, START, StateGraph
 
-    done = 0
+    steps_done = 0
 
     def step(state: State) -> dict[str, list[str]]:
-        nonlocal done
-        done += 1
+        nonlocal steps_done
+        steps_done += 1
         return {"items": [os.urandom(512).hex()]}
 
     def onwards(state: State) -> str:
-        return "step" if done < steps else END
+        return "step" if steps_done < steps else END
 
     builder: Any = StateGraph(State).add_node("step", step).add_edge(START, "step")
     graph = builder.add_conditional_edges("step", onwards).compile(checkpointer=saver)
@@ -73,13 +73,13 @@ def sizes() -> None:
 
 async def in_turns(works: Mapping[str, Callable[[], Awaitable[Any]]], rounds: int = ROUNDS) -> dict[str, float]:
     """Microseconds of each call, the median of many, taken in turns so that a busy machine slows all alike."""
-    taken: dict[str, list[float]] = {name: [] for name in works}
+    seconds: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(rounds):
         for name, work in works.items():
             start = time.perf_counter()
             await work()
-            taken[name].append(time.perf_counter() - start)
-    return {name: sorted(times)[len(times) // 2] * 1e6 for name, times in taken.items()}
+            seconds[name].append(time.perf_counter() - start)
+    return {name: sorted(times)[len(times) // 2] * 1e6 for name, times in seconds.items()}
 
 
 async def sessions() -> None:
@@ -94,31 +94,34 @@ async def sessions() -> None:
         name: Memory(folder / f"{name}.db", embedder=None, extract=None, worker=False, durability=name)
         for name in ("full", "normal")
     }
-    held: dict[str, Any] = {
+    sessions_by_name: dict[str, Any] = {
         **{f"MemoristSession, {name}": MemoristSession("s", memory) for name, memory in memories.items()},
         "SQLiteSession": SQLiteSession("s", folder / "theirs.db"),
     }
-    added = await in_turns({name: partial(session.add_items, items) for name, session in held.items()})
-    last = await in_turns({name: partial(session.get_items, limit=20) for name, session in held.items()})
-    for name in held:
+    added = await in_turns({name: partial(session.add_items, items) for name, session in sessions_by_name.items()})
+    last = await in_turns({name: partial(session.get_items, limit=20) for name, session in sessions_by_name.items()})
+    for name in sessions_by_name:
         print(f"openai-agents, {name}: add 2 {added[name]:.0f} µs, last 20 {last[name]:.0f} µs")
     many: dict[str, Any] = {
         **{f"MemoristSession, {name}": partial(MemoristSession, memory=memory) for name, memory in memories.items()},
         "SQLiteSession": lambda id: SQLiteSession(id, folder / "theirs.db"),
     }
     together = await in_turns({name: partial(_all_add, _opened(make), items) for name, make in many.items()}, 30)
-    for name, taken in together.items():
-        print(f"openai-agents, {name}, {AT_ONCE} sessions add 2 at once: {taken / AT_ONCE:.0f} µs each")
+    for name, microseconds in together.items():
+        print(
+            f"openai-agents, {name}, {CONCURRENT_SESSIONS} sessions add 2 at once: "
+            f"{microseconds / CONCURRENT_SESSIONS:.0f} µs each"
+        )
     for memory in memories.values():
         memory.close()
 
 
 def _opened(make: Callable[[str], Any]) -> list[Any]:
-    return [make(f"s{number}") for number in range(AT_ONCE)]
+    return [make(f"s{number}") for number in range(CONCURRENT_SESSIONS)]
 
 
-async def _all_add(held: list[Any], items: Any) -> None:
-    await asyncio.gather(*(session.add_items(items) for session in held))
+async def _all_add(sessions: list[Any], items: Any) -> None:
+    await asyncio.gather(*(session.add_items(items) for session in sessions))
 
 
 class Steps:
@@ -172,10 +175,10 @@ async def puts() -> None:
                     key = f"langgraph/{part}/t//{'' if part == 'head' else os.urandom(16).hex()}".encode()
                     floor.execute("INSERT OR REPLACE INTO records VALUES (?, ?)", (key, os.urandom(size)))
 
-        found = await in_turns({"ours": Steps(memory, "t").put, "floor": bare}, steps)
+        medians = await in_turns({"ours": Steps(memory, "t").put, "floor": bare}, steps)
         print(
-            f"langgraph, a put, {steps} steps of 1 KB, durability={durability}: {found['ours']:.0f} µs, "
-            f"floor {found['floor']:.0f} µs, {found['ours'] / found['floor']:.2f} ×"
+            f"langgraph, a put, {steps} steps of 1 KB, durability={durability}: {medians['ours']:.0f} µs, "
+            f"floor {medians['floor']:.0f} µs, {medians['ours'] / medians['floor']:.2f} ×"
         )
         memory.close()
         floor.close()

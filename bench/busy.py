@@ -22,7 +22,7 @@ from memorist import Memory
 
 from .server import serving
 
-WRITE = """
+WRITE_CODE = """
 import sys, warnings
 from memorist import Memory
 warnings.simplefilter("ignore")
@@ -70,8 +70,8 @@ def fill(memory: Memory, messages: int) -> None:
     for namespace, thread in (("user:ada", "talk"), ("user:bob", "log")):
         memory.threads.create(namespace, id=thread)
         for start in range(0, messages, 500):
-            said = [{"role": "user", "content": f"Row {n}: the pear tree bore {n % 31} pears."} for n in range(500)]
-            memory.threads.append(thread, *said[: messages - start])
+            batch = [{"role": "user", "content": f"Row {n}: the pear tree bore {n % 31} pears."} for n in range(500)]
+            memory.threads.append(thread, *batch[: messages - start])
         memory.recall("pears", namespaces=namespace, top_k=1)
 
 
@@ -104,7 +104,7 @@ def measure(name: str, calls: int, messages: int) -> str:
             percentile95(memory, "user:ada", 20)
             quiet = percentile95(memory, "user:ada", calls)
             before = memory.threads.get("log").length
-            writer = subprocess.Popen([sys.executable, "-c", WRITE, url, key or ""])
+            writer = subprocess.Popen([sys.executable, "-c", WRITE_CODE, url, key or ""])
             try:
                 while memory.threads.get("log").length < before + WARM_UP_MESSAGES:
                     time.sleep(0.1)

@@ -41,7 +41,7 @@ def content_tokens(context: Context) -> tuple[int, int]:
     return sum(map(count, texts)), sum(count(line.text) for line in context.profile)
 
 
-def filled(memory: Memory, now: list[datetime]) -> list[str]:
+def tell_stories(memory: Memory, now: list[datetime]) -> list[str]:
     """Stories and small exchanges told over some weeks; returns the stories' questions."""
     stories = rows("stories.jsonl")
     exchanges = [
@@ -93,7 +93,7 @@ def main() -> None:
         return
     now = [datetime(2026, 9, 1, 9, 0, tzinfo=UTC)]
     with Memory("memory://", user="ada", clock=lambda: now[0], worker=False) as memory:
-        contexts = [memory.context(question, budget=budget) for question in filled(memory, now)]
+        contexts = [memory.context(question, budget=budget) for question in tell_stories(memory, now)]
     print_shares(contexts, f"requests of at most {budget:,} tokens")
 
 

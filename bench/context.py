@@ -69,7 +69,7 @@ def medians(works: dict[str, Callable[[], Any]], rounds: int = 5, repeats: int =
                 start = time.perf_counter()
                 work()
                 times[name].append(time.perf_counter() - start)
-    return {name: statistics.median(found) * 1_000 for name, found in times.items()}
+    return {name: statistics.median(seconds) * 1_000 for name, seconds in times.items()}
 
 
 def langchain() -> Any:
@@ -106,10 +106,10 @@ def count_langchain(messages: Any) -> int:
 
 def speed() -> None:
     rng = random.Random(1)
-    raw = [{"role": ("user", "assistant")[place % 2], "content": prose(rng, 5)} for place in range(10_001)]
+    raw = [{"role": ("user", "assistant")[index % 2], "content": prose(rng, 5)} for index in range(10_001)]
     stored = [
-        Message(**m, thread="t", seq=place, tokens=4 + COUNTER.count(m["content"]), counter="o200k_base")
-        for place, m in enumerate(raw, 1)
+        Message(**m, thread="t", seq=seq, tokens=4 + COUNTER.count(m["content"]), counter="o200k_base")
+        for seq, m in enumerate(raw, 1)
     ]
 
     def cold() -> Context:
@@ -126,14 +126,14 @@ def speed() -> None:
         theirs = [(peer.AIMessage if m["role"] == "assistant" else peer.HumanMessage)(m["content"]) for m in raw]
         options = {"max_tokens": 8_000, "token_counter": count_plain, "strategy": "last"}
         works["trim_messages, same tokenizer"] = lambda: peer.trim_messages(theirs, **options)
-        left = works["trim_messages, same tokenizer"]()
-        print(f"trim_messages keeps {len(left)} messages, {count_plain(left)} tokens")
+        trimmed = works["trim_messages, same tokenizer"]()
+        print(f"trim_messages keeps {len(trimmed)} messages, {count_plain(trimmed)} tokens")
     context = cold()
     print(f"compress keeps {len(context.messages())} messages, {context.tokens} tokens")
     print("10,001 messages to 8,000 tokens, o200k_base, median ms of 5 rounds of 7")
-    found = medians(works)
-    slowest = found.get("trim_messages, same tokenizer", 0.0)
-    for name, median in found.items():
+    milliseconds = medians(works)
+    slowest = milliseconds.get("trim_messages, same tokenizer", 0.0)
+    for name, median in milliseconds.items():
         print(f"  {name:36} {median:9.3f}" + (f"   {slowest / median:5.0f} ×" if slowest else ""))
 
 
@@ -162,8 +162,8 @@ def conversation(turns: int) -> Iterator[Turn]:
         exchange = None
         if rng.random() < 0.6:
             tool = rng.choice(TOOLS)["function"]["name"]
-            asked = {"name": tool, "arguments": f'{{"number": {number}}}'}
-            call = {"id": f"call_{number}", "type": "function", "function": asked}
+            function = {"name": tool, "arguments": f'{{"number": {number}}}'}
+            call = {"id": f"call_{number}", "type": "function", "function": function}
             exchange = [
                 {"role": "assistant", "content": None, "tool_calls": [call]},
                 {"role": "tool", "tool_call_id": call["id"], "content": prose(rng, rng.randrange(1, 6))},
@@ -180,8 +180,8 @@ def step(coroutine: Any) -> Any:
     """Run a coroutine that never suspends."""
     try:
         coroutine.send(None)
-    except StopIteration as done:
-        return done.value
+    except StopIteration as stop:
+        return stop.value
     raise RuntimeError("the coroutine suspended")
 
 
@@ -196,11 +196,11 @@ class Folding:
         self.folds = 0
 
     def append(self, *messages: Any) -> None:
-        for given in messages:
-            self.thread.append(as_message(given))
+        for message in messages:
+            self.thread.append(as_message(message))
 
     def reading(self, text: str | None, memory: list[str]) -> Reading:
-        made = Reading(
+        reading = Reading(
             budget=BUDGET,
             system=SYSTEM,
             tools=TOOLS,
@@ -210,17 +210,17 @@ class Folding:
             layout=self.layout,
             folding=True,
         )
-        made.feed(self.thread[self.folded :][::-1], more=False, position=len(self.thread))
-        return made
+        reading.feed(self.thread[self.folded :][::-1], more=False, position=len(self.thread))
+        return reading
 
     def context(self, text: str | None, memory: list[str]) -> Context:
-        made = self.reading(text, memory)
-        fold = made.next_fold()
+        reading = self.reading(text, memory)
+        fold = reading.next_fold()
         digest = step(write_fold(fold)) if fold is not None and text is not None else None
         if fold is not None and digest is not None:
             self.summary, self.folded, self.folds = digest.text, fold.last, self.folds + 1
-            made = self.reading(text, memory)
-        return made.finish()
+            reading = self.reading(text, memory)
+        return reading.finish()
 
 
 def requests_folding(layout: str, turns: int) -> Iterator[dict[str, Any]]:
@@ -254,7 +254,7 @@ def requests_trim(peer: Any, turns: int) -> Iterator[dict[str, Any]]:
 
     def request(memory: list[str]) -> dict[str, Any]:
         head = peer.SystemMessage(SYSTEM + "\n\nMemory:\n" + "\n".join(memory))
-        kept = peer.trim_messages(
+        trimmed = peer.trim_messages(
             [head, *thread],
             max_tokens=room,
             token_counter=count_langchain,
@@ -262,15 +262,15 @@ def requests_trim(peer: Any, turns: int) -> Iterator[dict[str, Any]]:
             include_system=True,
             start_on="human",
         )
-        return {"tools": TOOLS, "messages": peer.convert_to_openai_messages(kept)}
+        return {"tools": TOOLS, "messages": peer.convert_to_openai_messages(trimmed)}
 
     for text, memory, exchange, answer in conversation(turns):
         thread.append(peer.HumanMessage(text))
         yield request(memory)
         if exchange:
             call = exchange[0]["tool_calls"][0]
-            made = {"name": call["function"]["name"], "args": {"number": 1}, "id": call["id"]}
-            thread.append(peer.AIMessage("", tool_calls=[made]))
+            tool_call = {"name": call["function"]["name"], "args": {"number": 1}, "id": call["id"]}
+            thread.append(peer.AIMessage("", tool_calls=[tool_call]))
             thread.append(peer.ToolMessage(exchange[1]["content"], tool_call_id=call["id"]))
             yield request(memory)
         thread.append(peer.AIMessage(answer))
@@ -311,7 +311,7 @@ def cache(turns: int = 500) -> None:
 # Facts
 
 
-def planted(number: int) -> str:
+def planted_fact(number: int) -> str:
     name, code = NAMES[number % len(NAMES)], 1_000 + number * 37
     return (
         f"My colleague {name}{code} owns the ledger since {1980 + number}.",
@@ -335,25 +335,28 @@ def survival(rounds: int = 6, per_round: int = 10, max_tokens: int = 1_500) -> t
     pinned = ["Ada's safe word is 'lantern 77'.", "Never email Grace on Fridays."]
     for number in range(rounds):
         messages = [
-            Message(role=("user", "assistant")[place % 2], content=" ".join(rng.choices(TALK, k=3)))
-            for place in range(80)
+            Message(role=("user", "assistant")[index % 2], content=" ".join(rng.choices(TALK, k=3)))
+            for index in range(80)
         ]
-        for place in range(per_round):
-            fact = planted(number * per_round + place)
+        for index in range(per_round):
+            fact = planted_fact(number * per_round + index)
             facts.append(fact)
-            messages[place * 8] = Message(role="user", content=f"{rng.choice(TALK)} {fact} {rng.choice(TALK)}")
+            messages[index * 8] = Message(role="user", content=f"{rng.choice(TALK)} {fact} {rng.choice(TALK)}")
         summary = extract(messages, summary, max_tokens, COUNTER, pinned=pinned if number == 0 else ())
     text = summary or ""
     return sum(fact in text for fact in facts), len(facts), sum(item in text for item in pinned), len(pinned)
 
 
 def facts() -> None:
-    kept, total, pinned, of = survival()
+    survivors, total, pinned, of = survival()
     print(
-        f"facts after five recompressions, extractive: {kept} of {total} ({kept / total:.0%}), pinned {pinned} of {of}"
+        f"facts after five recompressions, extractive: {survivors} of {total} ({survivors / total:.0%}), "
+        f"pinned {pinned} of {of}"
     )
-    kept, total, pinned, of = survival(max_tokens=700)
-    print(f"  with half the room (700 tokens): {kept} of {total} ({kept / total:.0%}), pinned {pinned} of {of}")
+    survivors, total, pinned, of = survival(max_tokens=700)
+    print(
+        f"  with half the room (700 tokens): {survivors} of {total} ({survivors / total:.0%}), pinned {pinned} of {of}"
+    )
 
 
 PARTS = {"speed": speed, "cache": cache, "facts": facts}

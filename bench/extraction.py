@@ -38,8 +38,8 @@ def texts_of(data: Path) -> dict[tuple[str, str, str], tuple[str, str]]:
     """The turns of the sets in a folder: text and time by set, conversation and turn."""
     out = {}
     for path in sorted(data.glob("*.json")):
-        held = json.loads(path.read_text("utf-8"))
-        for talk in held.get("conversations", ()) if isinstance(held, dict) else ():
+        document = json.loads(path.read_text("utf-8"))
+        for talk in document.get("conversations", ()) if isinstance(document, dict) else ():
             for turn in talk["turns"]:
                 out[path.stem, str(talk["id"]), str(turn["id"])] = turn["text"], turn["at"]
     return out
@@ -60,15 +60,15 @@ def judge(data: Path | None) -> dict[str, dict[str, int]]:
     """By part: turns, items, those judged good, those of the safety lane, and core statements read and stated."""
     out: dict[str, dict[str, int]] = {}
     for text, at, row in labelled(data):
-        found = read(text, at)
+        items = read(text, at)
         counts = out.setdefault(row["part"], dict.fromkeys(("turns", "items", "good", "unlabelled", "core", "read"), 0))
         labels = {label["key"]: label["label"] for label in row.get("labels", ())}
         counts["turns"] += 1
-        counts["items"] += len(found)
-        counts["good"] += sum(labels.get(item.key) == "good" for item in found)
-        counts["unlabelled"] += sum(item.key not in labels for item in found)
+        counts["items"] += len(items)
+        counts["good"] += sum(labels.get(item.key) == "good" for item in items)
+        counts["unlabelled"] += sum(item.key not in labels for item in items)
         counts["core"] += len(row.get("core", ()))
-        counts["read"] += sum(any(item.key.startswith(stem) for item in found) for stem in row.get("core", ()))
+        counts["read"] += sum(any(item.key.startswith(stem) for item in items) for stem in row.get("core", ()))
     return out
 
 
@@ -94,13 +94,13 @@ def planted() -> tuple[int, int]:
 def speed(rounds: int = 3) -> float:
     """Turns a second of CPU time, the best of some rounds."""
     turns = [(row["text"], row["at"]) for row in rows(TESTS / "real" / "turns.jsonl")]
-    taken = []
+    seconds = []
     for _ in range(rounds):
         start = process_time()
         for text, at in turns:
             read(text, at)
-        taken.append(process_time() - start)
-    return len(turns) / min(taken)
+        seconds.append(process_time() - start)
+    return len(turns) / min(seconds)
 
 
 def main() -> None:

@@ -40,16 +40,16 @@ def against(
     ours: Callable[[int], object], floor: Callable[[int], object], count: int, block: int = 200
 ) -> tuple[float, float]:
     """Median microseconds of both, run in alternating blocks so that a noisy minute hits both alike."""
-    mine: list[float] = []
+    ours_seconds: list[float] = []
     theirs: list[float] = []
     clock = time.perf_counter
     for start in range(0, count, block):
-        for function, times in ((ours, mine), (floor, theirs)):
+        for function, times in ((ours, ours_seconds), (floor, theirs)):
             for i in range(start, min(start + block, count)):
                 begun = clock()
                 function(i)
                 times.append(clock() - begun)
-    return statistics.median(mine) * 1e6, statistics.median(theirs) * 1e6
+    return statistics.median(ours_seconds) * 1e6, statistics.median(theirs) * 1e6
 
 
 def median_of(function: Callable[[int], object], count: int) -> float:

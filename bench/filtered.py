@@ -19,7 +19,7 @@ from memorist import Memory
 from memorist.stores.postgres import search
 
 SHARES = (1, 10, 100, 1000)
-BATCH = 500
+BATCH_MESSAGES = 500
 
 
 def fruit(number: int) -> str:
@@ -27,22 +27,22 @@ def fruit(number: int) -> str:
     return "apple pear plum quince fig".split()[number % 5] + "abcdefgh"[number // 5 % 8]
 
 
-def filled(memory: Memory, messages: int) -> None:
+def fill(memory: Memory, messages: int) -> None:
     """Write and index messages, tagged by their number."""
-    for start in range(0, messages, BATCH):
+    for start in range(0, messages, BATCH_MESSAGES):
         thread = memory.threads.create("user:ada").id
-        said = [
+        batch = [
             {
                 "role": "user", "content": f"The {fruit(n)} of row r{n % 97} filled b{n % 31} baskets.",
                 "metadata": {f"in{share}": n % share == 0 for share in SHARES},
             }
-            for n in range(start, min(start + BATCH, messages))
+            for n in range(start, min(start + BATCH_MESSAGES, messages))
         ]  # fmt: skip
-        memory.threads.append(thread, *said)
+        memory.threads.append(thread, *batch)
         memory.recall("nothing", namespaces="user:ada", top_k=1)  # which indexes them
 
 
-def counted() -> list[int]:
+def count_entries() -> list[int]:
     """From now on, how many entries each search reads."""
     counts: list[int] = []
     records_of = search.records_of
@@ -66,8 +66,8 @@ def main() -> None:
     server = start_postgres(fsync=False)
     try:
         with Memory(server.url, worker=False, extract=None, embedder=WordHashes(dimensions=256)) as memory:
-            filled(memory, options.messages)
-            read = counted()
+            fill(memory, options.messages)
+            read = count_entries()
             took: dict[int, list[float]] = {share: [] for share in SHARES}
             hits: dict[int, int] = {}
             rows: dict[int, int] = {}
@@ -76,9 +76,9 @@ def main() -> None:
                     read.clear()
                     began = time.perf_counter()
                     where = {f"in{share}": True}
-                    found = memory.recall(f"{fruit(number)} r{number}", namespaces="user:ada", where=where)
+                    hits_found = memory.recall(f"{fruit(number)} r{number}", namespaces="user:ada", where=where)
                     took[share].append(time.perf_counter() - began)
-                    hits[share], rows[share] = len(found), sum(read)
+                    hits[share], rows[share] = len(hits_found), sum(read)
             for share in SHARES:
                 middle = statistics.median(took[share]) * 1e3
                 print(

@@ -66,7 +66,7 @@ def made_secrets(dice: random.Random) -> Iterator[tuple[str, str, str]]:
         "url-password": (lambda: some(12), "connect to postgresql://ada:{}@db.example/app"),
         "password": (lambda: f"{some(9)}7!x", "my password is {}"),
         "one-time-code": (lambda: some(6, string.digits), "the verification code is {}"),
-        "card-number": (lambda: _checked("4", 14, dice, is_card_number), "pay with {}"),
+        "card-number": (lambda: _digits_that_pass("4", 14, dice, is_card_number), "pay with {}"),
         "iban": (lambda: _iban(dice), "send the rent to {}"),
     }
     for kind, (make, sentence) in makers.items():
@@ -75,7 +75,7 @@ def made_secrets(dice: random.Random) -> Iterator[tuple[str, str, str]]:
             yield kind, secret, sentence.format(secret)
 
 
-def _checked(first: str, size: int, dice: random.Random, check: Any) -> str:
+def _digits_that_pass(first: str, size: int, dice: random.Random, check: Any) -> str:
     digits = first + "".join(dice.choices(string.digits, k=size))
     return next(digits + last for last in string.digits if check(digits + last))
 
@@ -116,8 +116,8 @@ def measure_secrets(folder: Path) -> dict[str, Any]:
             print(f"  masked: {secret.kind}: {text[secret.start : secret.stop][:40]!r}", file=sys.stderr)
     secrets = list(made_secrets(dice))
     messages = list(ordinary)
-    for place, (_, _, sentence) in zip(dice.sample(range(len(messages)), len(secrets)), secrets, strict=True):
-        messages[place] = f"{messages[place]}\n{sentence}" if dice.random() < 0.5 else sentence
+    for index, (_, _, sentence) in zip(dice.sample(range(len(messages)), len(secrets)), secrets, strict=True):
+        messages[index] = f"{messages[index]}\n{sentence}" if dice.random() < 0.5 else sentence
     stored, leaks = count_leaks(messages, [secret for _, secret, _ in secrets])
     refused = _false_refusals(ordinary[:2_000])
     return {
@@ -224,8 +224,8 @@ def measure_encryption(durability: Any, rounds: int = 7, appends: int = 300) -> 
         first.close()
         second.close()
     figures = {}
-    for place, name in enumerate(("", "CPU ")):
-        without, with_keys = (statistics.median(row[place] for row in rows) for rows in (plain, sealed))
+    for column, name in enumerate(("", "CPU ")):
+        without, with_keys = (statistics.median(row[column] for row in rows) for rows in (plain, sealed))
         figures |= {f"{name}plain µs": without * 1e6, f"{name}encrypted µs": with_keys * 1e6}
         figures[f"{name}ratio"] = with_keys / without
     return figures
@@ -236,12 +236,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--encryption", action="store_true")
-    asked = parser.parse_args()
-    if asked.encryption:
+    options = parser.parse_args()
+    if options.encryption:
         for durability in ("full", "normal"):
             print(durability, json.dumps(measure_encryption(durability), indent=1, ensure_ascii=False))
-    if asked.data is not None:
-        print(json.dumps(measure_secrets(asked.data), indent=1))
+    if options.data is not None:
+        print(json.dumps(measure_secrets(options.data), indent=1))
 
 
 if __name__ == "__main__":

@@ -30,37 +30,37 @@ def texts(count: int, size: int = 300, seed: int = 7) -> list[str]:
     return [f"{n} {' '.join(dice.choices(WORDS, k=90))}"[:size] for n in range(count)]
 
 
-def prepared(path: str, durability: str) -> Memory:
+def prepare(path: str, durability: str) -> Memory:
     memory = Memory(path, durability=durability, worker=False)
     memory.threads.create("global", id=THREAD)
     return memory
 
 
 def appends(folder: str, durability: str, count: int) -> tuple[list[Figure], Memory, BareSqlite]:
-    ours = prepared(os.path.join(folder, f"ours-{durability}.db"), durability)
-    prepared(os.path.join(folder, f"floor-{durability}.db"), durability).close()
+    ours = prepare(os.path.join(folder, f"ours-{durability}.db"), durability)
+    prepare(os.path.join(folder, f"floor-{durability}.db"), durability).close()
     floor = BareSqlite(os.path.join(folder, f"floor-{durability}.db"), durability)
     # Of its own for each level: tokens of a text counted before would be remembered.
-    said = texts(count, seed=8 if durability == "full" else 9)
-    mine, theirs = against(
-        lambda i: ours.threads.append(THREAD, {"role": "user", "content": said[i]}),
-        lambda i: floor.append(THREAD, said[i]),
+    contents = texts(count, seed=8 if durability == "full" else 9)
+    ours_us, theirs = against(
+        lambda i: ours.threads.append(THREAD, {"role": "user", "content": contents[i]}),
+        lambda i: floor.append(THREAD, contents[i]),
         count,
     )
     name = f"append one message, durability={durability}, {count:,} of 300 characters"
-    return [Figure(name, f"{mine:.0f} µs", f"{theirs:.0f} µs", mine / theirs, 1.4)], ours, floor
+    return [Figure(name, f"{ours_us:.0f} µs", f"{theirs:.0f} µs", ours_us / theirs, 1.4)], ours, floor
 
 
 def reads(ours: Memory, floor: BareSqlite) -> list[Figure]:
-    mine, theirs = against(lambda i: ours.threads.recent(THREAD, 20), lambda i: floor.recent(THREAD, 20), 2000)
-    out = [Figure("last 20 messages", f"{mine:.0f} µs", f"{theirs:.0f} µs", mine / theirs, 2.0)]
+    ours_us, theirs = against(lambda i: ours.threads.recent(THREAD, 20), lambda i: floor.recent(THREAD, 20), 2000)
+    out = [Figure("last 20 messages", f"{ours_us:.0f} µs", f"{theirs:.0f} µs", ours_us / theirs, 2.0)]
     for n in range(1000):
         ours.facts.set("user:ada", f"key{n}", {"value": n, "text": "some value"})
     floor.copy_facts(ours)
-    mine, theirs = against(
+    ours_us, theirs = against(
         lambda i: ours.facts.get("user:ada", f"key{i % 1000}"), lambda i: floor.fact("user:ada", f"key{i % 1000}"), 5000
     )
-    out.append(Figure("get a fact", f"{mine:.1f} µs", f"{theirs:.1f} µs", mine / theirs, 2.0))
+    out.append(Figure("get a fact", f"{ours_us:.1f} µs", f"{theirs:.1f} µs", ours_us / theirs, 2.0))
     return out
 
 
@@ -70,8 +70,8 @@ def hop(folder: str) -> list[Figure]:
     async def run() -> tuple[float, float]:
         async with AsyncMemory(os.path.join(folder, "hop.db"), durability="normal", worker=False) as memory:
             await memory.threads.create("global", id=THREAD)
-            said, times, hops = texts(2000), [], []
-            for text in said:
+            contents, times, hops = texts(2000), [], []
+            for text in contents:
                 begun = time.perf_counter()
                 await memory.threads.append(THREAD, {"role": "user", "content": text})
                 times.append(time.perf_counter() - begun)
@@ -81,9 +81,9 @@ def hop(folder: str) -> list[Figure]:
             return sorted(times)[1000] * 1e6, sorted(hops)[1000] * 1e6
 
     took, one_hop = asyncio.run(run())
-    with prepared(os.path.join(folder, "nohop.db"), "normal") as memory:
-        said = texts(2000)
-        plain = median_of(lambda i: memory.threads.append(THREAD, {"role": "user", "content": said[i]}), 2000)
+    with prepare(os.path.join(folder, "nohop.db"), "normal") as memory:
+        contents = texts(2000)
+        plain = median_of(lambda i: memory.threads.append(THREAD, {"role": "user", "content": contents[i]}), 2000)
     return [
         Figure(
             "AsyncMemory append against blocking plus one bare thread hop",
@@ -98,20 +98,20 @@ def hop(folder: str) -> list[Figure]:
 def growth(folder: str, most: int) -> list[Figure]:
     """The same operations in a file of `most` messages and in one of a thousand, in turns; then the disk they take."""
     path = os.path.join(folder, "growth.db")
-    large, small = prepared(path, "normal"), prepared(os.path.join(folder, "small.db"), "normal")
-    said = texts(5000)
-    payload = filled(large, said, most)
-    filled(small, said, 1000)
+    large, small = prepare(path, "normal"), prepare(os.path.join(folder, "small.db"), "normal")
+    contents = texts(5000)
+    payload = fill(large, contents, most)
+    fill(small, contents, 1000)
     figures: list[Figure] = []
     for name, operation in (
-        ("append", lambda memory, i: memory.threads.append(THREAD, {"role": "user", "content": said[i % 5000]})),
+        ("append", lambda memory, i: memory.threads.append(THREAD, {"role": "user", "content": contents[i % 5000]})),
         ("last 20", lambda memory, i: memory.threads.recent(THREAD, 20)),
     ):
         big, little = against(lambda i, do=operation: do(large, i), lambda i, do=operation: do(small, i), 1000, 50)
         figures.append(
             Figure(f"{name} at {most:,} against 1,000", f"{big:.0f} µs", f"{little:.0f} µs", big / little, 1.3)
         )
-    payload += sum(len(text) for text in said[:1000])
+    payload += sum(len(text) for text in contents[:1000])
     wal = Path(path + "-wal").stat().st_size
     large.close()
     small.close()
@@ -122,12 +122,12 @@ def growth(folder: str, most: int) -> list[Figure]:
     return figures
 
 
-def filled(memory: Memory, said: list[str], count: int) -> int:
+def fill(memory: Memory, contents: list[str], count: int) -> int:
     """Append so many messages; the characters of their text."""
     for start in range(0, count, 1000):
-        batch = [{"role": "user", "content": said[(start + n) % 5000]} for n in range(1000)]
+        batch = [{"role": "user", "content": contents[(start + n) % 5000]} for n in range(1000)]
         memory.threads.append(THREAD, *batch)
-    return sum(len(said[n % 5000]) for n in range(count))
+    return sum(len(contents[n % 5000]) for n in range(count))
 
 
 def importing() -> list[Figure]:

@@ -19,21 +19,21 @@ from pathlib import Path
 from typing import Any
 
 WORDS = "the quick brown fox jumps over a lazy dog and then we talk about invoices in Paris with Ada or Bob".split()
-CHILD = """
+CHILD_CODE = """
 import resource, sys, time
 from memorist import Memory
 
 path, source, dry = sys.argv[1], sys.argv[2], sys.argv[3] == "dry"
-told, began = [], {}
+megabytes, began = [], {}
 
-def held():
+def resident_megabytes():
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * resource.getpagesize() // 1024 // 1024
 
 def tick(done, total):
     began.setdefault(total is not None, time.perf_counter())
-    if total is not None and done * 10 // total > len(told):
-        told.append(held())
+    if total is not None and done * 10 // total > len(megabytes):
+        megabytes.append(resident_megabytes())
 
 with Memory(path, worker=False, extract=None) as memory:
     start = time.perf_counter()
@@ -41,7 +41,7 @@ with Memory(path, worker=False, extract=None) as memory:
     took, worked = time.perf_counter() - start, time.process_time()
 reading = began.get(True, start + took) - start
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-print(report.found.get("messages", 0), report.added.get("messages", 0), took, reading, peak, worked, *told)
+print(report.found.get("messages", 0), report.added.get("messages", 0), took, reading, peak, worked, *megabytes)
 """
 
 
@@ -50,25 +50,25 @@ def main() -> int:
     parser.add_argument("--messages", type=int, default=1_000_000)
     parser.add_argument("--dry-gigabytes", type=float, default=2.0)
     parser.add_argument("--on", help="a folder to work in; a temporary one otherwise")
-    asked = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=asked.on) as name:
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=options.on) as name:
         folder = Path(name)
-        short = _import(folder, asked.messages)
-        if asked.dry_gigabytes:
-            _dry(folder, asked.dry_gigabytes)
+        short = _import(folder, options.messages)
+        if options.dry_gigabytes:
+            _dry(folder, options.dry_gigabytes)
     return short
 
 
 def _import(folder: Path, count: int) -> int:
     source = _lines(folder / "log.jsonl", count)
-    _, added, took, reading, peak, worked, *told = _child(folder / "memory.db", source, "write")
+    _, added, took, reading, peak, worked, *tenths = _child(folder / "memory.db", source, "write")
     rate = added / took
     print(f"{added:,.0f} messages ({source.stat().st_size / 1e6:,.0f} MB) in {took:.1f} s: {rate:,.0f} a second")
     print(
         f"of this {reading:.1f} s to read and check all of it first; after the reading {added / (took - reading):,.0f}"
     )
     print(f"of a core it took {worked:.1f} s: {added / worked:,.0f} a second of its own")
-    print(f"memory at each tenth, MB: {', '.join(f'{one:.0f}' for one in told)}; most {peak:.0f}")
+    print(f"memory at each tenth, MB: {', '.join(f'{megabytes:.0f}' for megabytes in tenths)}; most {peak:.0f}")
     again = _child(folder / "memory.db", source, "write")
     print(f"imported again: {again[1]:,.0f} added in {again[2]:.1f} s")
     return 0 if rate >= 10_000 else 1
@@ -76,16 +76,16 @@ def _import(folder: Path, count: int) -> int:
 
 def _dry(folder: Path, gigabytes: float) -> None:
     source = _export(folder / "conversations.json", int(gigabytes * 1e9))
-    found, _, took, _, peak, worked, *_ = _child(folder / "dry.db", source, "dry")
+    count, _, took, _, peak, worked, *_ = _child(folder / "dry.db", source, "dry")
     size = source.stat().st_size / 1e9
-    print(f"a ChatGPT export of {size:.2f} GB, {found:,.0f} messages: read and checked in {took:.0f} s")
+    print(f"a ChatGPT export of {size:.2f} GB, {count:,.0f} messages: read and checked in {took:.0f} s")
     print(f"of a core it took {worked:.0f} s; most {peak:.0f} MB")
 
 
 def _child(path: Path, source: Path, mode: str) -> list[float]:
-    command = [sys.executable, "-c", CHILD, str(path), str(source), mode]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    return [float(one) for one in done.stdout.split()]
+    command = [sys.executable, "-c", CHILD_CODE, str(path), str(source), mode]
+    process = subprocess.run(command, check=True, capture_output=True, text=True)
+    return [float(figure) for figure in process.stdout.split()]
 
 
 def _lines(path: Path, count: int) -> Path:

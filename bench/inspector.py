@@ -25,7 +25,7 @@ FIRST_ROW = """hash => new Promise(done => {
   };
   location.hash = hash; requestAnimationFrame(look);
 })"""
-DRAWN = """hash => new Promise(done => {
+CONTEXT_DRAWN = """hash => new Promise(done => {
   performance.clearResourceTimings();
   const before = document.querySelector('.b-input') ? document.querySelector('.b-input').textContent : '';
   const look = () => {
@@ -39,7 +39,7 @@ DRAWN = """hash => new Promise(done => {
 })"""
 
 
-def compressed() -> int:
+def compressed_bytes() -> int:
     """Bytes of everything the page loads, each file compressed by itself."""
     files = [path for path in FOLDER.rglob("*") if path.suffix in (".js", ".css", ".html", ".svg")]
     return sum(len(gzip.compress(path.read_bytes(), 9)) for path in files)
@@ -50,25 +50,25 @@ def long_thread(path: Path) -> str:
     with Memory(str(path), worker=False, durability="normal", extract=None) as memory:
         thread = memory.threads.create("user:ada", title="Long").id
         for start in range(0, MESSAGES, 1000):
-            said = ({"role": "user", "content": f"Note {n}: ward {n % 5}."} for n in range(start, start + 1000))
-            memory.threads.append(thread, *said)
+            batch = ({"role": "user", "content": f"Note {n}: ward {n % 5}."} for n in range(start, start + 1000))
+            memory.threads.append(thread, *batch)
     return thread
 
 
-def measured(window: Window, thread: str) -> tuple[list[float], list[float]]:
+def measure(window: Window, thread: str) -> tuple[list[float], list[float]]:
     """Milliseconds until the first row, and from the answer to the drawn context, a few times each."""
     rows, drawn = [], []
     for n in range(7):
         window.go("#/users")
         rows.append(window.page.evaluate(FIRST_ROW, f"#/thread?id={thread}&at={1 + n * 14_000}"))
     for n in range(7):
-        asked = f"thread={thread}&recall=off&policy=window&input=number+{n}"
-        drawn.append(window.page.evaluate(DRAWN, f"#/context?{asked}"))
+        query = f"thread={thread}&recall=off&policy=window&input=number+{n}"
+        drawn.append(window.page.evaluate(CONTEXT_DRAWN, f"#/context?{query}"))
     return rows, drawn
 
 
 def main() -> None:
-    print(f"page, compressed: {compressed() / 1000:.1f} KB")
+    print(f"page, compressed: {compressed_bytes() / 1000:.1f} KB")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "long.db"
         thread = long_thread(path)
@@ -77,7 +77,7 @@ def main() -> None:
         try:
             window = browser.run(browser.window, site)
             browser.run(window.enter)
-            rows, drawn = browser.run(measured, window, thread)
+            rows, drawn = browser.run(measure, window, thread)
             for name, figures in (("first row of 100,000 messages", rows), ("context drawn after the answer", drawn)):
                 print(
                     f"{name}: median {statistics.median(figures):.0f} ms, worst {max(figures):.0f} ms of {len(figures)}"

@@ -37,7 +37,7 @@ TURNS = Path(__file__).parents[1] / "tests" / "data" / "real" / "turns.jsonl"
 LABELS = Path(__file__).with_name("forgotten_labels.jsonl")
 PAIRS = 500
 CONTEXTS = 200
-BUDGET = 2000
+BUDGET_TOKENS = 2000
 
 
 def turns() -> list[dict[str, Any]]:
@@ -67,8 +67,8 @@ def false_marks(drawn: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 def marks_in_contexts(path: Path, count: int) -> tuple[int, list[str]]:
     """How many contexts were built, and the lines in them that carry a mark."""
     data = load(path)
-    asked = [(talk, question) for talk in data.conversations for question in talk.questions]
-    drawn = random.Random(1).sample(asked, min(count, len(asked)))
+    pairs = [(talk, question) for talk in data.conversations for question in talk.questions]
+    drawn = random.Random(1).sample(pairs, min(count, len(pairs)))
     marks: list[str] = []
     for talk in data.conversations:
         questions = [question for other, question in drawn if other is talk]
@@ -77,7 +77,7 @@ def marks_in_contexts(path: Path, count: int) -> tuple[int, list[str]]:
         with whole(data.name, talk, None) as store:
             for question in questions:
                 store.clock.ask(question.asked_at)
-                items = store.memory.context(question.text, budget=BUDGET).memory_items
+                items = store.memory.context(question.text, budget=BUDGET_TOKENS).memory_items
                 marks += [f"{item.text[:160]}  ->  {item.superseded_by}" for item in items if item.superseded_by]
     return len(drawn), marks
 
@@ -99,33 +99,33 @@ class Forgotten(NamedTuple):
     stated: int
 
 
-def forgotten(path: Path, conversations: int) -> Forgotten:
+def count_forgotten(path: Path, conversations: int) -> Forgotten:
     """Count the requests to forget, and what is left of the preferences they name."""
     judged = labels()
     raw = {talk["id"]: talk for talk in json.loads(path.read_text("utf-8"))["conversations"]}
     requests = stored = recalled = sent = stated = 0
     for talk in load(path).conversations[:conversations]:
         items = raw[talk.id]["items"]
-        told = {item["preference"]: item for item in items}
+        by_preference = {item["preference"]: item for item in items}
         with fresh(None) as store:
             # The store belongs to Ada: words under another name would not be read as its owner's.
             store.write([replace(turn, speaker=USER) if turn.speaker == "user" else turn for turn in talk.turns])
             texts = {turn.id: turn.text for turn in talk.turns}
             sources = {id for memory in store.memory.memories.list() for id in memory.sources}
             for item in items:
-                before = told.get(item["previous"]) if item["category"] == "ask_to_forget" else None
+                before = by_preference.get(item["previous"]) if item["category"] == "ask_to_forget" else None
                 if before is None:
                     continue
                 requests += 1
                 stored += any(store.turn_of.get(source) in item["said_in"] for source in sources)
-                own = spoken(talk, before["gold"])
+                own = spoken_turns(talk, before["gold"])
                 hits = store.memory.recall(item["previous"], top_k=20)
                 recalled += any(
                     store.turn_of.get(hit.id) in own and hit.superseded_by is None
                     for hit in hits
                     if hit.kind == "message"
                 )
-                context = store.memory.context(item["text"] or before["text"] or item["previous"], budget=BUDGET)
+                context = store.memory.context(item["text"] or before["text"] or item["previous"], budget=BUDGET_TOKENS)
                 unmarked = [memory.text for memory in context.memory_items if memory.superseded_by is None]
                 still = [turn for turn in own if any(texts[turn][:80] in text for text in unmarked)]
                 sent += bool(still)
@@ -134,7 +134,7 @@ def forgotten(path: Path, conversations: int) -> Forgotten:
     return Forgotten(requests, stored, recalled, sent, stated)
 
 
-def spoken(talk: Conversation, ids: list[str]) -> set[str]:
+def spoken_turns(talk: Conversation, ids: list[str]) -> set[str]:
     """Those of some turns that the user said."""
     return {turn.id for turn in talk.turns if turn.id in ids and turn.speaker == "user"}
 
@@ -155,14 +155,14 @@ def main() -> None:
         count, marks = marks_in_contexts(options.data / name, CONTEXTS // 2)
         print(f"{name}: {len(marks)} marks in {count} contexts; read them:")
         print("\n".join(f"  {mark}" for mark in dict.fromkeys(marks)))
-    left = forgotten(options.data / "personamem2.json", options.conversations)
-    total = left.requests
+    remains = count_forgotten(options.data / "personamem2.json", options.conversations)
+    total = remains.requests
     print(
-        f"requests to forget: {total}; stored from them {left.stored} (0 asked); no longer recalled unmarked "
-        f"{1 - left.recalled / total:.0%}; no turn of the preference sent unmarked {1 - left.sent / total:.0%}; "
-        f"no turn that states it sent unmarked {1 - left.stated / total:.0%} (90 % asked)"
+        f"requests to forget: {total}; stored from them {remains.stored} (0 asked); no longer recalled unmarked "
+        f"{1 - remains.recalled / total:.0%}; no turn of the preference sent unmarked {1 - remains.sent / total:.0%}; "
+        f"no turn that states it sent unmarked {1 - remains.stated / total:.0%} (90 % asked)"
     )
-    sys.exit(bool(wrong or left.stored or left.stated > 0.1 * total))
+    sys.exit(bool(wrong or remains.stored or remains.stated > 0.1 * total))
 
 
 if __name__ == "__main__":

@@ -27,8 +27,8 @@ NOW = 1_800_000_000_000_000
 def load(store: RedisStore, orgs: int, appends: int) -> None:
     for number in range(orgs):
         org = f"customer-{number}"
-        made = Thread(org=org, id="t", ns="global", created_at=AT, updated_at=AT)
-        run_blocking(store.apply([Put(made)], now=NOW))
+        thread = Thread(org=org, id="t", ns="global", created_at=AT, updated_at=AT)
+        run_blocking(store.apply([Put(thread)], now=NOW))
     for number in range(appends):
         org = f"customer-{number % orgs}"
         message = Message(org=org, thread="t", role="user", content="what the user said, in a sentence or two " * 3)
@@ -56,8 +56,8 @@ def measure(nodes: list[Any], url: str, orgs: int, appends: int) -> tuple[float,
     rows = [tuple(b - a for a, b in zip(*pair, strict=True)) for pair in zip(before, spent(nodes), strict=True)]
     totals = [sum(row[i] for row in rows) for i in range(3)]
     for number, row in enumerate(rows):
-        told = zip(("CPU s", "scripts", "keys"), row, totals, strict=True)
-        print(f"  node {number}: " + ", ".join(f"{name} {own:.4g} ({own / whole:.1%})" for name, own, whole in told))
+        columns = zip(("CPU s", "scripts", "keys"), row, totals, strict=True)
+        print(f"  node {number}: " + ", ".join(f"{name} {own:.4g} ({own / whole:.1%})" for name, own, whole in columns))
     wall = time.monotonic() - began
     busiest = max(row[0] - rest * wall for row, rest in zip(rows, idle, strict=True))
     print(f"  at rest a node spends {max(idle):.2%} of a core, over {wall:.0f} s; that is taken off below")
@@ -77,8 +77,8 @@ def at_rest(nodes: list[Any], seconds: float = 5.0) -> list[float]:
 
 def node_errors(node: Any) -> int:
     with node.client() as client:
-        found = client.info("errorstats").get("errorstat_CROSSSLOT", {})
-    return int(found.get("count", 0)) if isinstance(found, dict) else 0
+        error = client.info("errorstats").get("errorstat_CROSSSLOT", {})
+    return int(error.get("count", 0)) if isinstance(error, dict) else 0
 
 
 def main() -> None:
@@ -89,10 +89,10 @@ def main() -> None:
     options = parser.parse_args()
     from tests.servers.redis import start_redis, start_redis_cluster
 
-    one = start_redis(aof="no")
+    master = start_redis(aof="no")
     print("one master")
-    alone, _ = measure([one], one.url, options.orgs, options.appends)
-    one.stop()
+    alone, _ = measure([master], master.url, options.orgs, options.appends)
+    master.stop()
     three = start_redis_cluster(aof="no")
     print("three masters")
     spread, share = measure(three.nodes, three.url, options.orgs, options.appends)

@@ -21,13 +21,13 @@ STEPS: list[tuple[str, str, dict[str, Any]]] = [
     ("profile", "tools/call", {"name": "profile", "arguments": {}}),
     ("remember", "tools/call", {"name": "remember", "arguments": {"text": "The launch is on the ninth of May."}}),
 ]
-TICKS = os.sysconf("SC_CLK_TCK")
+TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 def cpu_seconds(pid: int) -> float:
     """User and system time of a process so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
+    return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND
 
 
 def once(url: str) -> dict[str, float]:
@@ -35,18 +35,18 @@ def once(url: str) -> dict[str, float]:
     command = [sys.executable, "-m", "memorist", "--url", url, "mcp", "--quiet"]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin is not None and process.stdout is not None
-    taken: dict[str, float] = {}
+    seconds: dict[str, float] = {}
     for number, (name, method, params) in enumerate(STEPS):
         process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode())
         process.stdin.write(b"\n")
         process.stdin.flush()
         answer = json.loads(process.stdout.readline())
         assert "result" in answer, answer
-        taken[name] = cpu_seconds(process.pid)
+        seconds[name] = cpu_seconds(process.pid)
     process.stdin.close()
     process.wait(60)
     process.stdout.close()
-    return taken
+    return seconds
 
 
 def main() -> None:
@@ -57,8 +57,8 @@ def main() -> None:
             url = str(Path(folder) / "memory.db")
             firsts.append(once(url))
             seconds.append(once(url))
-    for label, found in (("new file", firsts), ("second start", seconds)):
-        medians = {name: statistics.median(one[name] for one in found) for name, _, _ in STEPS}
+    for label, runs_seconds in (("new file", firsts), ("second start", seconds)):
+        medians = {name: statistics.median(seconds[name] for seconds in runs_seconds) for name, _, _ in STEPS}
         print(f"{label:13}" + "  ".join(f"{name} {value:.2f} s" for name, value in medians.items()))
 
 

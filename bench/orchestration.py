@@ -35,10 +35,10 @@ from memorist.testing import FakeClock
 
 RESULTS = Path(__file__).with_suffix(".md")
 LIMIT_MS = 50.0
-PER_THREAD, USERS = 1000, 1000
+MESSAGES_PER_THREAD, USERS = 1000, 1000
 CITIES = ("Lisbon", "Porto", "Faro", "Madrid", "Vigo", "Lyon", "Turin", "Graz", "Oslo", "Turku", "Riga")
 JOBS = ("nurse", "baker", "pilot", "plumber", "teacher", "welder", "painter")
-NAMED = ("Rex", "Luna", "Bella", "Max", "Nala", "Milo", "Coco", "Rocky", "Daisy")
+DOG_NAMES = ("Rex", "Luna", "Bella", "Max", "Nala", "Milo", "Coco", "Rocky", "Daisy")
 ANSWERS = ("short", "long", "friendly", "formal", "detailed", "plain")
 NOTES = """SQLite; the tests spread broken models over all stores, blocking and async, and run the rest on the others in
 smaller numbers. Workers are `memorist worker --lease 3`, not the default of 60 s. The messages of idle processors
@@ -51,48 +51,48 @@ def _letters(texts: list[str]) -> list[list[float]]:
     return [[1.0 + text.count(letter) for letter in "aeiourst"] for text in texts]
 
 
-QUIET: dict[str, Any] = {"embedder": _letters, "counter": "estimate", "worker": False, "durability": "normal"}
-NAMES = ("gc", "facts", "learnings", "reindex", "summarizer", "limiter", "archiver", "dedup")
+QUIET_OPTIONS: dict[str, Any] = {"embedder": _letters, "counter": "estimate", "worker": False, "durability": "normal"}
+PROCESSOR_NAMES = ("gc", "facts", "learnings", "reindex", "summarizer", "limiter", "archiver", "dedup")
 
 
-def killed_workers(folder: Path, asked: Any) -> list[Figure]:
+def killed_workers(folder: Path, options: Any) -> list[Figure]:
     """Two `memorist worker` processes, one killed every second, until nothing is left."""
     url = str(folder / "killed.db")
     with Memory(url, org="bench", embedder=None, worker=False, durability="normal") as memory:
-        killing.prepare(memory, asked.threads)
+        killing.prepare(memory, options.threads)
         start = time.monotonic()
         kills = killing.work_and_kill(
             memory, lambda: killing.start_worker(url, None, "bench", lease=3), every=1.0, kills=10**6, seconds=420
         )
         took = time.monotonic() - start
-        found = killing.count(memory, asked.threads)
+        counts = killing.count(memory, options.threads)
         dead = len(memory.jobs.dead())
-    jobs = 4 * asked.threads
+    jobs = 4 * options.threads
     return [
         Figure("jobs, kill -9 of one of two workers every second", f"{jobs} jobs, {kills} kills, {took:.0f} s"),
-        Figure("derived rows there twice", str(found["twice"]), ratio=found["twice"], limit=0),
-        Figure("derived rows missing", str(found["missing"]), ratio=found["missing"], limit=0),
+        Figure("derived rows there twice", str(counts["twice"]), ratio=counts["twice"], limit=0),
+        Figure("derived rows missing", str(counts["missing"]), ratio=counts["missing"], limit=0),
         Figure("dead letters", str(dead), ratio=dead, limit=0),
     ]
 
 
-def idle_processors(folder: Path, asked: Any) -> list[Figure]:
+def idle_processors(folder: Path, options: Any) -> list[Figure]:
     """Each processor over a store in which nothing is new, after all of it went through them; and what more costs."""
-    path = asked.keep or folder / "worked.db"
-    with Memory(path, **QUIET) as memory, Memory(folder / "empty.db", **QUIET) as empty:
-        for number in range(max(asked.messages // PER_THREAD, 1)):
+    path = options.keep or folder / "worked.db"
+    with Memory(path, **QUIET_OPTIONS) as memory, Memory(folder / "empty.db", **QUIET_OPTIONS) as empty:
+        for number in range(max(options.messages // MESSAGES_PER_THREAD, 1)):
             if memory.threads.get(f"thread-{number}") is None:
                 _work(memory, number)
                 if number % 50 == 49:
                     print(f"{number + 1} threads", flush=True)
         for _ in range(2):
-            memory.process(*NAMES)
+            memory.process(*PROCESSOR_NAMES)
         stats = memory.stats()
         assert stats.waiting == {"index": 0, "derive": 0} and stats.dead_letters == 0
         over = f"{stats.messages:,} messages"
-        known = f"{stats.facts:,} facts of {len(stats.namespaces):,} users, {stats.summaries:,} summaries"
-        idle = [_idle(memory, name, over) for name in NAMES]
-        return [Figure(f"{over} worked through", known), *idle, _growth(memory, empty, over)]
+        memories = f"{stats.facts:,} facts of {len(stats.namespaces):,} users, {stats.summaries:,} summaries"
+        idle = [_idle(memory, name, over) for name in PROCESSOR_NAMES]
+        return [Figure(f"{over} worked through", memories), *idle, _growth(memory, empty, over)]
 
 
 def _growth(memory: Memory, empty: Memory, over: str) -> Figure:
@@ -102,29 +102,29 @@ def _growth(memory: Memory, empty: Memory, over: str) -> Figure:
         for full in (True, False):
             took[full].append(_work(memory if full else empty, number, f"{new_id()}-{number}"))
     ours, theirs = (statistics.median(took[full]) * 1e3 for full in (True, False))
-    name = f"{PER_THREAD:,} more messages through all eight, with {over} there; limit: an empty store"
+    name = f"{MESSAGES_PER_THREAD:,} more messages through all eight, with {over} there; limit: an empty store"
     return Figure(name, f"{ours:.0f} ms", f"{theirs:.0f} ms", ours / theirs, 1.5)
 
 
 def _work(memory: Memory, number: int, id: str | None = None) -> float:
     """One thread appended and worked through; the seconds of processor time it took."""
     start = time.process_time()
-    made = memory.threads.create(f"user:u{number % USERS}", id=id or f"thread-{number}")
-    memory.threads.append(made.id, *(_said(number, place) for place in range(PER_THREAD)))
-    memory.process(*NAMES)
+    thread = memory.threads.create(f"user:u{number % USERS}", id=id or f"thread-{number}")
+    memory.threads.append(thread.id, *(_content(number, index) for index in range(MESSAGES_PER_THREAD)))
+    memory.process(*PROCESSOR_NAMES)
     return time.process_time() - start
 
 
-def _said(number: int, place: int) -> str:
+def _content(number: int, index: int) -> str:
     """Mostly talk that holds no fact; one message in twenty does."""
-    if place % 20:
-        return f"note {number}-{place}: the crew of boat {place} mended the nets near the pier"
-    kind, turn = place // 20 % 5, number + place
+    if index % 20:
+        return f"note {number}-{index}: the crew of boat {index} mended the nets near the pier"
+    kind, turn = index // 20 % 5, number + index
     return (
         f"I live in {CITIES[turn % len(CITIES)]}.",
         f"My favourite number is {turn % 97}.",
         f"I work as a {JOBS[turn % len(JOBS)]}.",
-        f"My dog is called {NAMED[turn % len(NAMED)]}.",
+        f"My dog is called {DOG_NAMES[turn % len(DOG_NAMES)]}.",
         f"I prefer {ANSWERS[turn % len(ANSWERS)]} answers.",
     )[kind]
 
@@ -139,13 +139,13 @@ def _idle(memory: Memory, name: str, over: str) -> Figure:
     return Figure(f"{name}, nothing new in {over}", f"{took:.1f} ms", "50 ms", took / LIMIT_MS, 1)
 
 
-def broken_models(folder: Path, asked: Any) -> list[Figure]:
+def broken_models(folder: Path, options: Any) -> list[Figure]:
     """Conversations over a model that fails in so many ways."""
     with slow_server() as server:
-        return [_broken(folder, way, asked.cases, server) for way in models.WAYS]
+        return [_measure_broken_model(folder, way, options.cases, server) for way in models.WAYS]
 
 
-def _broken(folder: Path, way: str, cases: int, server: SlowServer) -> Figure:
+def _measure_broken_model(folder: Path, way: str, cases: int, server: SlowServer) -> Figure:
     violations = 0
     for number in range(cases):
         clock = FakeClock()
@@ -163,7 +163,7 @@ def _broken(folder: Path, way: str, cases: int, server: SlowServer) -> Figure:
     return Figure(name, str(violations), ratio=violations, limit=0)
 
 
-def injections(folder: Path, asked: Any) -> list[Figure]:
+def injections(folder: Path, options: Any) -> list[Figure]:
     """Stored injection attempts, then every one of them asked about."""
     with Memory(folder / "injected.db", embedder=None, counter="estimate", worker=False) as memory:
         thread = run_blocking(stored(memory))
@@ -172,7 +172,7 @@ def injections(folder: Path, asked: Any) -> list[Figure]:
         instructed = 0
         for row in INJECTIONS:
             context = memory.context(row["text"][:200], thread=thread, system="Be careful.", budget=4000)
-            slots = [one["content"] for one in context.messages() if one["role"] in ("system", "developer")]
+            slots = [message["content"] for message in context.messages() if message["role"] in ("system", "developer")]
             instructed += slots != ["Be careful."]
     return [
         Figure(
@@ -198,17 +198,17 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=50)
     parser.add_argument("--only", action="append", choices=list(SECTIONS))
     parser.add_argument("--write", action="store_true", help="put the tables into bench/orchestration.md")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     short, text = [], ""
-    for name in asked.only or SECTIONS:
+    for name in options.only or SECTIONS:
         title, measure = SECTIONS[name]
         with tempfile.TemporaryDirectory() as folder:
-            figures = measure(Path(folder), asked)
-        made = report(title, figures, "limit")
-        print(made, flush=True)
-        text += made
+            figures = measure(Path(folder), options)
+        table = report(title, figures, "limit")
+        print(table, flush=True)
+        text += table
         short += [figure.name for figure in figures if figure.short]
-        if asked.write:
+        if options.write:
             write(text)
     print("falls short: " + ", ".join(short) if short else "all met")
     return 1 if short else 0

@@ -19,7 +19,7 @@ from memorist.records import Job
 from memorist.runtime import BlockingRuntime, run_blocking
 from memorist.stores.base import Put
 
-BUSY = 10
+BUSY_ORGS = 10
 POLLS = 50
 
 
@@ -79,31 +79,31 @@ def main() -> None:
     parser.add_argument("--orgs", type=int, default=1_000_000)
     parser.add_argument("--store", choices=["redis", "cluster", "postgres"], default="redis")
     options = parser.parse_args()
-    made = {"redis": redis_with, "cluster": cluster_with, "postgres": postgres_with}
-    store, server = made[options.store](options.orgs)
+    openers = {"redis": redis_with, "cluster": cluster_with, "postgres": postgres_with}
+    store, server = openers[options.store](options.orgs)
     try:
         run_blocking(store.open())
         now = int(time.time() * 1e6)
         began = time.perf_counter()
         run_blocking(store.claim("index", owner="w", now=now, lease=60_000_000, limit=20))
         first = time.perf_counter() - began
-        looks, longest, swept = sweep(store, now)
-        for number in range(BUSY):
+        looks, longest, sweep_seconds = sweep(store, now)
+        for number in range(BUSY_ORGS):
             run_blocking(store.apply([Put(job(f"busy{number}"))], now=now))
         now = int(time.time() * 1e6)
         began = time.perf_counter()
-        found = run_blocking(store.claim("index", owner="w", now=now, lease=60_000_000, limit=20))
+        jobs = run_blocking(store.claim("index", owner="w", now=now, lease=60_000_000, limit=20))
         took = time.perf_counter() - began
-        assert len({one.org for one in found}) == BUSY
+        assert len({job.org for job in jobs}) == BUSY_ORGS
         before, began = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
         for _ in range(POLLS):
             run_blocking(store.claim("index", owner="w", now=now, lease=60_000_000, limit=20))
         after, wall = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter() - began
         cpu = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / POLLS
-        print(f"{options.store}: {options.orgs} orgs, {BUSY} with jobs")
+        print(f"{options.store}: {options.orgs} orgs, {BUSY_ORGS} with jobs")
         print(f"  first look of a new server {first:.3f} s, ten orgs found in {took * 1e3:.1f} ms")
         if looks:
-            print(f"  once a day, over all orgs: {swept:.1f} s in {looks} looks, the longest {longest:.3f} s")
+            print(f"  once a day, over all orgs: {sweep_seconds:.1f} s in {looks} looks, the longest {longest:.3f} s")
         share = cpu / 0.2 * 100
         print(
             f"  an idle poll {wall / POLLS * 1e3:.2f} ms, {cpu * 1e3:.2f} ms of CPU: {share:.2f} % at 5 polls a second"
@@ -128,23 +128,23 @@ def around(store: Any, url: str, now: int) -> None:
     """What is done beside the worker's search, in and for one org."""
     from memorist import Memory
 
-    timed("purge, the first since a day (its part of the sweep)", lambda: run_blocking(store.purge(now=now)))
-    timed("purge, the next one", lambda: run_blocking(store.purge(now=now)))
+    measure_seconds("purge, the first since a day (its part of the sweep)", lambda: run_blocking(store.purge(now=now)))
+    measure_seconds("purge, the next one", lambda: run_blocking(store.purge(now=now)))
     began = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         memory = Memory(url, org="busy0", worker=False, embedder=None)
         memory.facts.set("user:ada", "city", "Rome")
     print(f"  opening a handle and a first write {(time.perf_counter() - began) * 1e3:.1f} ms")
-    timed("facts.list", lambda: memory.facts.list("user:ada"))
-    timed("namespaces", lambda: memory.namespaces())
-    timed("stats", lambda: memory.stats())
-    timed("doctor", lambda: memory.doctor())
-    timed("process gc", lambda: memory.process("gc"))
+    measure_seconds("facts.list", lambda: memory.facts.list("user:ada"))
+    measure_seconds("namespaces", lambda: memory.namespaces())
+    measure_seconds("stats", lambda: memory.stats())
+    measure_seconds("doctor", lambda: memory.doctor())
+    measure_seconds("process gc", lambda: memory.process("gc"))
     memory.close()
 
 
-def timed(name: str, call: Any) -> None:
+def measure_seconds(name: str, call: Any) -> None:
     began = time.perf_counter()
     call()
     print(f"  {name} {(time.perf_counter() - began) * 1e3:.1f} ms", flush=True)

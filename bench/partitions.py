@@ -22,7 +22,7 @@ import psycopg
 from memorist.runtime import BlockingRuntime, run_blocking
 from memorist.stores.postgres import PostgresStore
 
-FEW = 10_000
+SMALL_ROWS = 10_000
 ORGS = 1000
 
 
@@ -49,14 +49,14 @@ def fill(url: str, rows: int, orgs: int) -> None:
         for start in range(0, rows, step):
             last = min(start + step, rows) - 1
             connection.execute(
-                f"INSERT INTO memorist.messages ({', '.join(chr(34) + one + chr(34) for one in columns)}) "  # type: ignore[arg-type]  # pyright: ignore
+                f"INSERT INTO memorist.messages ({', '.join(chr(34) + column + chr(34) for column in columns)}) "  # type: ignore[arg-type]  # pyright: ignore
                 f"SELECT {', '.join(values)} FROM generate_series({start}, {last}) AS n"
             )
             print(f"  {last + 1} rows", flush=True)
         connection.execute("VACUUM ANALYZE memorist.messages")
 
 
-def prepared(url: str, rows: int, parts: int | None, orgs: int) -> Any:
+def prepare(url: str, rows: int, parts: int | None, orgs: int) -> Any:
     """A memory over a database with so many messages."""
     from memorist import Memory
 
@@ -87,10 +87,10 @@ class Backends:
 
     def __init__(self, url: str, database: str) -> None:
         with psycopg.connect(url, autocommit=True) as connection:
-            found = connection.execute(
+            rows = connection.execute(
                 "SELECT pid FROM pg_stat_activity WHERE datname = %s AND pid <> pg_backend_pid()", [database]
             ).fetchall()
-        self._processes = [pid for (pid,) in found]
+        self._processes = [pid for (pid,) in rows]
 
     def cpu(self) -> float:
         """CPU seconds they have spent so far; a process that has ended counts no more."""
@@ -133,12 +133,12 @@ def main() -> None:
         for name in ("few", "many"):
             connection.execute(f"CREATE DATABASE {name}")  # type: ignore[arg-type]  # pyright: ignore
     try:
-        few = prepared(server.url_for(database="few"), FEW, None, ORGS // 100)
-        many = prepared(server.url_for(database="many"), options.rows, options.parts, ORGS)
+        few = prepare(server.url_for(database="few"), SMALL_ROWS, None, ORGS // 100)
+        many = prepare(server.url_for(database="many"), options.rows, options.parts, ORGS)
         with psycopg.connect(server.url_for(database="many"), autocommit=True) as connection:
-            found = connection.execute("SELECT pg_size_pretty(pg_database_size(current_database()))").fetchone()
-        size = found[0] if found else "?"
-        print(f"{options.rows} messages in {options.parts} partitions ({size}) against {FEW} in one table")
+            row = connection.execute("SELECT pg_size_pretty(pg_database_size(current_database()))").fetchone()
+        size = row[0] if row else "?"
+        print(f"{options.rows} messages in {options.parts} partitions ({size}) against {SMALL_ROWS} in one table")
         spent = {which: Backends(server.url, which) for which in ("few", "many")}
         for name in calls(few):
             count = options.calls if name != "recall" else options.calls // 8

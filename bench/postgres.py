@@ -152,7 +152,7 @@ def bare_at_once(connection: psycopg.Connection[Any], thread: str) -> dict[str, 
     }
 
 
-def measured(works: list[Work], rounds: int) -> list[float]:
+def measure(works: list[Work], rounds: int) -> list[float]:
     """Microseconds of each, in alternating rounds: the lower quartile, because other work on the machine only adds."""
     times: list[list[float]] = [[] for _ in works]
     for work in works:
@@ -171,7 +171,7 @@ def quartile(seconds: list[float]) -> float:
     return statistics.quantiles(seconds, n=4)[0] * 1e6
 
 
-def awaited(url: str, rounds: int) -> dict[str, float]:
+def measure_awaited(url: str, rounds: int) -> dict[str, float]:
     """The same through the async client, one after the other."""
 
     async def run() -> dict[str, float]:
@@ -215,24 +215,24 @@ def main() -> int:
     connection.execute("ANALYZE", prepare=False)
 
     # Reads first: both sides then read threads of the same 20,000.
-    mine, floor, single = ours(store, "ours"), bare(connection, "bare"), bare_at_once(connection, "ours")
+    operations, floor, single = ours(store, "ours"), bare(connection, "bare"), bare_at_once(connection, "ours")
     lines = [
         "| | ours µs | bare, in a transaction µs | × | bare, one round trip µs | × | limit |",
         "|---|---|---|---|---|---|---|",
     ]
     short = []
     for name in ("last 20", "get a fact", "append", "append with a key"):
-        took = measured([mine[name], floor[name], single[name]], args.rounds)
+        took = measure([operations[name], floor[name], single[name]], args.rounds)
         alone = f"{took[2]:.0f} | {took[0] / took[2]:.2f}"
         worst = took[0] / min(took[1:])
         if worst > LIMITS[name]:
             short.append(f"{name}: {worst:.2f} × the floor, limit {LIMITS[name]}")
         lines.append(f"| {name} | {took[0]:.0f} | {took[1]:.0f} | {took[0] / took[1]:.2f} | {alone} | {LIMITS[name]} |")
-    for name, micros in awaited(url, max(2, args.rounds // 4)).items():
+    for name, micros in measure_awaited(url, max(2, args.rounds // 4)).items():
         lines.append(f"| {name}, awaited | {micros:.0f} | | | | | |")
     before = store.round_trips
-    mine["append with a key"]()
-    mine["last 20"]()
+    operations["append with a key"]()
+    operations["last 20"]()
     lines += ["", f"Round trips of one keyed append and one read: {store.round_trips - before}."]
     run_blocking(store.close())
     version = connection.execute("SHOW server_version", prepare=False).fetchone()

@@ -202,9 +202,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=int, default=THREADS)
     parser.add_argument("--first", type=int, default=0)
-    asked = parser.parse_args()
-    counts, failures = run(asked.first, asked.threads)
-    print(f"threads {asked.first:,} to {asked.threads:,}: {dict(counts)}")
+    options = parser.parse_args()
+    counts, failures = run(options.first, options.threads)
+    print(f"threads {options.first:,} to {options.threads:,}: {dict(counts)}")
     for kind in ("orphan or refused", "over budget", "memory missing", "other bytes for the same input"):
         print(f"  {kind}: {counts[kind]}")
     if failures:

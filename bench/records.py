@@ -32,7 +32,7 @@ DATA = b"\x93" + bytes(range(256)) * 12
 PUTS = 2000
 
 
-def opened(url: Any) -> Memory:
+def open_memory(url: Any) -> Memory:
     """A memory that does nothing in the background."""
     return Memory(url, embedder=None, counter="estimate", extract=None, worker=False)
 
@@ -48,11 +48,11 @@ def bare_sqlite(path: Path) -> Callable[[int], object]:
     run = connection.cursor().execute
     sql = "INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
-    def put(i: int) -> None:
+    def insert(i: int) -> None:
         now = time.time_ns() // 1000
         run(sql, ("default", NS, f"checkpoint/{i:08d}", DATA, '{"step":1}', now, now, None, 1))
 
-    return put
+    return insert
 
 
 def bare_postgres(url: str) -> Callable[[int], object]:
@@ -70,11 +70,11 @@ def bare_postgres(url: str) -> Callable[[int], object]:
         "ON CONFLICT (org, ns, key) DO UPDATE SET data = excluded.data, version = bare_kept.version + 1"
     )
 
-    def put(i: int) -> None:
+    def insert(i: int) -> None:
         now = time.time_ns() // 1000
         connection.execute(sql, ("default", NS, f"checkpoint/{i:08d}", DATA, '{"step":1}', now, now, None, 1))
 
-    return put
+    return insert
 
 
 def bare_redis(url: str) -> Callable[[int], object]:
@@ -83,11 +83,11 @@ def bare_redis(url: str) -> Callable[[int], object]:
 
     client = redis.Redis.from_url(url)
 
-    def put(i: int) -> None:
+    def insert(i: int) -> None:
         with client.pipeline(transaction=True) as pipe:
             pipe.set(f"bare:{i:08d}", DATA).zadd("bare", {f"{i:08d}": 0}).execute()
 
-    return put
+    return insert
 
 
 def puts(memory: Memory, bare: Callable[[int], object], name: str) -> Figure:
@@ -144,8 +144,8 @@ def large(memory: Memory, name: str) -> Figure:
     memory.records.put(NS, ("large",), data)
     wrote = time.perf_counter() - start
     start = time.perf_counter()
-    found = memory.records.get(NS, ("large",))
-    assert found is not None and found.data == data
+    record = memory.records.get(NS, ("large",))
+    assert record is not None and record.data == data
     return Figure(f"a record of 64 MB, {name}", f"put {wrote:.2f} s, get {time.perf_counter() - start:.2f} s")
 
 
@@ -155,17 +155,17 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=100_000)
     parser.add_argument("--postgres")
     parser.add_argument("--redis")
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=given.folder) as place:
-        folder = Path(place)
-        full, empty = opened(folder / "full.db"), opened(folder / "empty.db")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=options.folder) as temporary:
+        folder = Path(temporary)
+        full, empty = open_memory(folder / "full.db"), open_memory(folder / "empty.db")
         figures = [puts(full, bare_sqlite(folder / "bare.db"), "SQLite")]
-        for url, bare, name in ((given.postgres, bare_postgres, "Postgres"), (given.redis, bare_redis, "Redis")):
+        for url, bare, name in ((options.postgres, bare_postgres, "Postgres"), (options.redis, bare_redis, "Redis")):
             if url:
-                with opened(url) as served:
+                with open_memory(url) as served:
                     figures.append(puts(served, bare(url), name))
-        fill(full, NS, given.count)
-        figures += [newest(full, given.count, "SQLite"), *beside(full, empty, given.count, "SQLite")]
+        fill(full, NS, options.count)
+        figures += [newest(full, options.count, "SQLite"), *beside(full, empty, options.count, "SQLite")]
         figures.append(large(full, "SQLite"))
         full.close()
         empty.close()

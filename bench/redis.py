@@ -81,11 +81,11 @@ class Floor:
 
     def prepare(self, count: int) -> None:
         at = to_datetime(now())
-        made = (
+        messages = (
             Message(org=ORG, thread="bare", role="user", content=f"{n} {TEXT[:295]}", created_at=at, tokens=60)
             for n in range(count)
         )
-        self.prepared = [arguments([Append(ORG, "bare", (message,), at)], now(), 1000, {}) for message in made]
+        self.prepared = [arguments([Append(ORG, "bare", (message,), at)], now(), 1000, {}) for message in messages]
 
     def prepare_like(self, args: list[Any], count: int) -> None:
         """The very arguments that Memory sent, each with a text of its own."""
@@ -113,29 +113,29 @@ def alternately(
     ours: Callable[[int], Any], bare: Callable[[int], Any], count: int, rounds: int = 10
 ) -> tuple[float, float]:
     """Medians of both, measured in turns so that a noisy minute hits both."""
-    mine: list[float] = []
+    ours_us: list[float] = []
     floor: list[float] = []
     step = count // rounds
     for turn in range(rounds):
         first = turn * step
         floor += p50(lambda n, first=first: bare(first + n), step)[0]
-        mine += p50(lambda n, first=first: ours(first + n), step)[0]
-    return statistics.median(mine), statistics.median(floor)
+        ours_us += p50(lambda n, first=first: ours(first + n), step)[0]
+    return statistics.median(ours_us), statistics.median(floor)
 
 
 def sent_by(store: RedisStore, work: Callable[[], Any]) -> list[Any]:
     """The arguments of the script that some work runs."""
-    seen: list[Any] = []
+    calls: list[Any] = []
     commit = store._commit
 
     async def spy(base: bytes, args: list[Any], *, again: bool) -> Any:
-        seen.append(args)
+        calls.append(args)
         return await commit(base, args, again=again)
 
     store._commit = spy  # type: ignore[method-assign]
     work()
     store._commit = commit  # type: ignore[method-assign]
-    return list(seen[-1])
+    return list(calls[-1])
 
 
 def measure(url: str, count: int) -> list[tuple[str, float, float, float]]:
@@ -159,8 +159,8 @@ def measure(url: str, count: int) -> list[tuple[str, float, float, float]]:
     def counted(name: str, ours: Callable[[int], Any], bare: Callable[[int], Any], times: int) -> None:
         ours(0)
         before = store.round_trips
-        mine, bottom = alternately(ours, bare, times)
-        out.append((name, mine, bottom, (store.round_trips - before) / times))
+        ours_us, bottom = alternately(ours, bare, times)
+        out.append((name, ours_us, bottom, (store.round_trips - before) / times))
 
     counted("append, store", append_store, floor.append, count)
     floor.driver.flushdb()
@@ -177,11 +177,11 @@ def measure(url: str, count: int) -> list[tuple[str, float, float, float]]:
     counted(f"last 20 of {count:,}, Memory", lambda n: memory.threads.recent("ours", 20), floor.recent, 2000)
     for number in range(1000):
         memory.facts.set("global", f"k{number}", {"n": number, "text": TEXT[:100]})
-    put = sent_by(store, lambda: memory.facts.set("global", "bare", {"n": 1, "text": TEXT[:100]}))
+    put_args = sent_by(store, lambda: memory.facts.set("global", "bare", {"n": 1, "text": TEXT[:100]}))
     counted(
         "set a fact, Memory",
         lambda n: memory.facts.set("global", f"k{n % 1000}", {"n": n, "text": TEXT[:100]}),
-        lambda n: floor.evaluate(put),
+        lambda n: floor.evaluate(put_args),
         2000,
     )
     counted("get a fact, Memory", lambda n: memory.facts.get("global", f"k{n % 1000}"), floor.get, 5000)
@@ -199,7 +199,7 @@ async def measure_async(url: str, count: int) -> tuple[float, float]:
         memory.threads.create("global", id="like")
         bare.prepare_like(sent_by(store, lambda: memory.threads.append("like", TEXT[:300])), count)
     client = driver.Redis.from_url(url)
-    mine, floor = [], []
+    ours_us, floor = [], []
     async with AsyncMemory(url, org=ORG, embedder=None, worker=False) as ours:
         await ours.threads.create("global", id="async")
         for number in range(count):
@@ -208,9 +208,9 @@ async def measure_async(url: str, count: int) -> tuple[float, float]:
             middle = time.perf_counter_ns()
             await ours.threads.append("async", f"{number} {TEXT[:295]}")
             floor.append((middle - begun) / 1000)
-            mine.append((time.perf_counter_ns() - middle) / 1000)
+            ours_us.append((time.perf_counter_ns() - middle) / 1000)
     await client.aclose()
-    return statistics.median(mine), statistics.median(floor)
+    return statistics.median(ours_us), statistics.median(floor)
 
 
 def table(title: str, rows: list[tuple[str, float, float, float]]) -> str:
@@ -226,25 +226,25 @@ def main() -> None:
     options.add_argument("--messages", type=int, default=20_000)
     options.add_argument("--url")
     options.add_argument("--write", action="store_true")
-    given = options.parse_args()
+    args = options.parse_args()
     warnings.simplefilter("ignore", DurabilityWarning)
     texts = []
     for title, aof, count in (
-        ("Append-only file off", "no", given.messages),
-        ("appendfsync always", "always", given.messages // 40),
+        ("Append-only file off", "no", args.messages),
+        ("appendfsync always", "always", args.messages // 40),
     ):
-        server = None if given.url else start_redis(aof=aof)
-        url = given.url or server.url  # type: ignore[union-attr]
+        server = None if args.url else start_redis(aof=aof)
+        url = args.url or server.url  # type: ignore[union-attr]
         rows = measure(url, count)
-        mine, bare = asyncio.run(measure_async(url, count // 10))
-        rows.append(("append, AsyncMemory (floor: redis.asyncio)", mine, bare, 1.0))
+        ours_us, bare = asyncio.run(measure_async(url, count // 10))
+        rows.append(("append, AsyncMemory (floor: redis.asyncio)", ours_us, bare, 1.0))
         version = redis.Redis.from_url(url).info("server")["redis_version"]
         texts.append(table(f"{title}, server {version}", rows))
         print(texts[-1])
         if server is None:
             break
         server.stop()
-    if given.write:
+    if args.write:
         head = "# Redis beside bare redis-py\n\n"
         head += f"`python bench/redis.py --write`, {datetime.now(UTC):%d %b %Y}, Python {platform.python_version()}, "
         head += f"redis-py {redis.__version__}. "

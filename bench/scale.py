@@ -41,8 +41,8 @@ TEXT = (
     "the documents that I sent last month about the house in Utrecht have arrived at your office number {number}."
 )
 P99_SECONDS = 0.1
-SERVED = 0.95
-WARM = 40
+MIN_SERVED_SHARE = 0.95
+WARM_UP_OPERATIONS = 40
 """Operations of each process before it is counted: imports, connections, statements to prepare."""
 
 
@@ -84,7 +84,7 @@ class Row(NamedTuple):
     """Cores that other work on the machine took."""
 
     def kept_up(self) -> bool:
-        return self.served >= SERVED * self.offered and self.p99 <= P99_SECONDS
+        return self.served >= MIN_SERVED_SHARE * self.offered and self.p99 <= P99_SECONDS
 
     def __str__(self) -> str:
         offered = f"{self.offered:9.0f}" if self.offered else "     most"
@@ -113,8 +113,8 @@ def work(url: str | None, seed: int, options: argparse.Namespace, rate: float, r
         handles: dict[tuple[int, int], Any] = {}
         latencies: list[float] = []
         failed = number = 0
-        for place in range(WARM):
-            act(memory.scope(org="warm", user="u"), verbs[place % len(verbs)], "user:u", "t", seed, place)
+        for index in range(WARM_UP_OPERATIONS):
+            act(memory.scope(org="warm", user="u"), verbs[index % len(verbs)], "user:u", "t", seed, index)
         ready.wait()
         start, cpu, size = time.time(), time.process_time(), resident()
         while (due := start + number / rate if rate else time.time()) < start + options.seconds:
@@ -157,7 +157,7 @@ def sqlite() -> Target:
     path = Path(folder) / "memory.db"
 
     def size() -> int:
-        return sum(one.stat().st_size for one in Path(folder).iterdir())
+        return sum(file.stat().st_size for file in Path(folder).iterdir())
 
     return Target(str(path), lambda: 0.0, size, lambda: shutil.rmtree(folder), served=False)
 
@@ -171,8 +171,8 @@ def postgres() -> Target:
 
     def size() -> int:
         with psycopg.connect(server.url, autocommit=True) as connection:
-            found = connection.execute("SELECT pg_database_size(current_database())").fetchone()
-        return int(found[0]) if found else 0
+            row = connection.execute("SELECT pg_database_size(current_database())").fetchone()
+        return int(row[0]) if row else 0
 
     return Target(server.url, lambda: tree_cpu(process.pid), size, server.stop)
 
@@ -189,9 +189,9 @@ def redis() -> Target:
 def cluster() -> Target:
     from tests.servers.redis import start_redis_cluster
 
-    made = start_redis_cluster(aof="always")
-    nodes = made.nodes
-    return Target(made.url, lambda: redis_info(nodes, "cpu"), lambda: int(redis_info(nodes, "memory")), made.stop)
+    started = start_redis_cluster(aof="always")
+    nodes = started.nodes
+    return Target(started.url, lambda: redis_info(nodes, "cpu"), lambda: int(redis_info(nodes, "memory")), started.stop)
 
 
 STORES = {"ram": ram, "sqlite": sqlite, "postgres": postgres, "redis": redis, "cluster": cluster}
@@ -219,15 +219,15 @@ def tree_cpu(pid: int) -> float:
         except OSError:
             continue  # ended meanwhile
         if int(folder.name) == pid or int(fields[1]) == pid:
-            total += sum(int(one) for one in fields[11:13]) / tick
+            total += sum(int(field) for field in fields[11:13]) / tick
         if int(folder.name) == pid:
-            total += sum(int(one) for one in fields[13:15]) / tick
+            total += sum(int(field) for field in fields[13:15]) / tick
     return total
 
 
 def machine_cpu() -> float:
     """CPU seconds that all processes of the machine spent so far."""
-    fields = [int(one) for one in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
+    fields = [int(field) for field in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
     user, nice, system, _, _, interrupts, soft, stolen = fields[:8]
     return (user + nice + system + interrupts + soft + stolen) / os.sysconf("SC_CLK_TCK")
 
@@ -246,28 +246,28 @@ def step(target: Target, options: argparse.Namespace, rate: float, seed: int) ->
     ready = multiprocessing.Barrier(options.processes + 1)
     share, size = rate / options.processes, target.size()
     args = [(target.url, seed + n, options, share, ready, answers) for n in range(options.processes)]
-    workers = [multiprocessing.Process(target=work, args=one) for one in args]
-    for one in workers:
-        one.start()
+    workers = [multiprocessing.Process(target=work, args=worker_args) for worker_args in args]
+    for worker in workers:
+        worker.start()
     ready.wait()
     start, cpu, machine = time.time(), target.cpu(), machine_cpu()
-    found: list[Outcome] = [answers.get() for _ in workers]
+    outcomes: list[Outcome] = [answers.get() for _ in workers]
     took, server, machine = time.time() - start, target.cpu() - cpu, machine_cpu() - machine
-    for one in workers:
-        one.join()
-    latencies = sorted(latency for outcome in found for latency in outcome.latencies)
-    done, clients = len(latencies), sum(one.cpu for one in found)
-    grown = sum(one.grown for one in found) if target.url is None else target.size() - size
-    written = done if target.url is None else done + WARM * options.processes
+    for worker in workers:
+        worker.join()
+    latencies = sorted(latency for outcome in outcomes for latency in outcome.latencies)
+    operations, clients = len(latencies), sum(outcome.cpu for outcome in outcomes)
+    grown = sum(outcome.grown for outcome in outcomes) if target.url is None else target.size() - size
+    written = operations if target.url is None else operations + WARM_UP_OPERATIONS * options.processes
     return Row(
         offered=rate,
-        served=done / max(options.seconds, took),
-        p50=latencies[done // 2],
-        p99=latencies[min(done - 1, int(done * 0.99))],
-        cpu=(clients + server) / done,
-        server=server / done,
+        served=operations / max(options.seconds, took),
+        p50=latencies[operations // 2],
+        p99=latencies[min(operations - 1, int(operations * 0.99))],
+        cpu=(clients + server) / operations,
+        server=server / operations,
         size=grown / written,
-        failed=sum(one.failed for one in found),
+        failed=sum(outcome.failed for outcome in outcomes),
         others=max(0.0, machine - clients - server) / took,
     )
 
@@ -275,9 +275,9 @@ def step(target: Target, options: argparse.Namespace, rate: float, seed: int) ->
 def knee(target: Target, options: argparse.Namespace, most: Row) -> Row | None:
     """The last rate that the store kept up with."""
     last = None
-    for place, rate in enumerate(options.rates or [share * most.served for share in SHARES]):
+    for step_number, rate in enumerate(options.rates or [share * most.served for share in SHARES]):
         for again in range(2):
-            row = step(target, options, rate, 10_000 * (place + 1) + 1000 * again)
+            row = step(target, options, rate, 10_000 * (step_number + 1) + 1000 * again)
             print(row, flush=True)
             if row.kept_up():
                 break
@@ -295,7 +295,7 @@ def main() -> None:
     parser.add_argument("--users", type=int, default=5)
     parser.add_argument("--processes", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=5.0)
-    parser.add_argument("--rates", type=lambda text: [float(one) for one in text.split(",")], default=None)
+    parser.add_argument("--rates", type=lambda text: [float(rate) for rate in text.split(",")], default=None)
     parser.add_argument("--mix", type=_mix, default=dict(MIX))
     options = parser.parse_args()
     target = STORES[options.store]()
@@ -305,20 +305,20 @@ def main() -> None:
         step(target, options, 0, 0)  # the schema, and a thread of each user
         most = step(target, options, 0, 1000)
         print(most, flush=True)
-        found = knee(target, options, most)
+        last_kept = knee(target, options, most)
     finally:
         target.stop()
-    print("knee: below the first rate" if found is None else f"knee: {found.offered:.0f} operations a second")
+    print("knee: below the first rate" if last_kept is None else f"knee: {last_kept.offered:.0f} operations a second")
     print(f"by CPU: {CORES / most.cpu:.0f} a second on {CORES} cores, clients and servers together")
     if target.served:
         print(f"by CPU: {1 / most.server:.0f} a second for each core of a server whose clients run elsewhere")
 
 
 def _mix(text: str) -> dict[str, int]:
-    found = {name: int(share) for name, _, share in (part.partition("=") for part in text.split(","))}
-    if not found or set(found) - set(MIX):
+    mix = {name: int(share) for name, _, share in (part.partition("=") for part in text.split(","))}
+    if not mix or set(mix) - set(MIX):
         raise argparse.ArgumentTypeError(f"verbs are {', '.join(MIX)}")
-    return found
+    return mix
 
 
 if __name__ == "__main__":

@@ -28,8 +28,8 @@ from pathlib import Path
 from memorist import Memory
 from memorist.server.app import MAX_BUDGET_TOKENS
 
-TICKS = os.sysconf("SC_CLK_TCK")
-SERVE = """
+TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+SERVE_CODE = """
 import sys
 from memorist import AsyncMemory
 from memorist.server.app import Options, make_app
@@ -46,7 +46,7 @@ serve(lambda: make_app(memory(), Options(usual=fast, heavy=fast)), host="127.0.0
 def cpu_seconds(pid: int | str) -> float:
     """User and system time of a process so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
+    return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND
 
 
 def resident_mb(pid: int) -> float:
@@ -58,20 +58,20 @@ def resident_mb(pid: int) -> float:
 def serving(folder: str, command: list[str] | None = None) -> Iterator[tuple[int, int, str]]:
     """A server of its own process: its id, its port and a key."""
     path = str(Path(folder) / "memory.db")
-    made = subprocess.run(
+    created = subprocess.run(
         [sys.executable, "-m", "memorist", "--url", path, "keys", "create"], capture_output=True, text=True, check=True
     )
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
     if command is None:
-        started = [sys.executable, "-c", SERVE, path, str(port)]
+        started = [sys.executable, "-c", SERVE_CODE, path, str(port)]
     else:
         started = [sys.executable, "-m", "memorist", "--url", path, "serve", "--port", str(port)]
     process = subprocess.Popen(started, stderr=subprocess.DEVNULL)
     try:
         _until_up(port)
-        yield process.pid, port, made.stdout.strip()
+        yield process.pid, port, created.stdout.strip()
     finally:
         process.terminate()
         process.wait(60)
@@ -95,7 +95,7 @@ def request(method: str, path: str, key: str, body: object = None) -> bytes:
     return f"{head}content-type: application/json\r\ncontent-length: {len(content)}\r\n\r\n".encode() + content
 
 
-async def answered(reader: asyncio.StreamReader) -> int:
+async def read_answer(reader: asyncio.StreamReader) -> int:
     """Read one answer; its status."""
     head = await reader.readuntil(b"\r\n\r\n")
     length = next((int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")), 0)
@@ -106,15 +106,15 @@ async def answered(reader: asyncio.StreamReader) -> int:
 async def ask(port: int, requests: list[bytes]) -> list[float]:
     """Send requests over one connection, one after the other: the seconds of each."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    taken = []
-    for sent in requests:
+    seconds = []
+    for payload in requests:
         start = time.perf_counter()
-        writer.write(sent)
-        status = await answered(reader)
+        writer.write(payload)
+        status = await read_answer(reader)
         assert status == 200, status
-        taken.append(time.perf_counter() - start)
+        seconds.append(time.perf_counter() - start)
     writer.close()
-    return taken
+    return seconds
 
 
 def fact_reads(key: str, count: int) -> list[bytes]:
@@ -145,7 +145,7 @@ def cpu(count: int = 3000) -> None:
 
 
 def _direct(path: Path, count: int) -> dict[str, float]:
-    taken: dict[str, float] = {}
+    microseconds: dict[str, float] = {}
     with Memory(path, worker=False) as memory:
         memory.facts.set("user:ada", "home", "Rome")
         for number in range(200):
@@ -157,47 +157,47 @@ def _direct(path: Path, count: int) -> dict[str, float]:
                     memory.facts.get("user:ada", "home")
                 else:
                     memory.threads.append("t", "hello there", create="user:ada")
-            taken[name] = (time.process_time() - before) / count * 1e6
-    return taken
+            microseconds[name] = (time.process_time() - before) / count * 1e6
+    return microseconds
 
 
 def load(seconds: float = 60, connections: int = 32) -> None:
     """Appends a second over many connections, each with a thread of its own."""
     with tempfile.TemporaryDirectory() as folder, serving(folder) as (pid, port, key):
         began, start = cpu_seconds(pid), time.perf_counter()
-        taken = asyncio.run(_load(port, key, seconds, connections))
+        latencies = asyncio.run(_load(port, key, seconds, connections))
         lasted, spent = time.perf_counter() - start, cpu_seconds(pid) - began
-    ordered = sorted(taken)
+    ordered = sorted(latencies)
     p50, p99 = ordered[len(ordered) // 2], ordered[int(len(ordered) * 0.99)]
-    print(f"{len(taken)} appends in {lasted:.0f} s over {connections} connections: {len(taken) / lasted:.0f}/s")
+    print(f"{len(latencies)} appends in {lasted:.0f} s over {connections} connections: {len(latencies) / lasted:.0f}/s")
     print(f"p50 {p50 * 1000:.1f} ms, p99 {p99 * 1000:.1f} ms (limits 1,500/s and 25 ms)")
-    each = spent / len(taken) * 1e6
+    each = spent / len(latencies) * 1e6
     print(f"{each:.0f} µs CPU each, {spent / lasted:.2f} of a core; load average {os.getloadavg()[0]:.1f}")
 
 
 async def _load(port: int, key: str, seconds: float, connections: int) -> list[float]:
-    ends, taken = time.perf_counter() + seconds, list[float]()
+    ends, latencies = time.perf_counter() + seconds, list[float]()
 
-    async def one(number: int) -> None:
+    async def append_until_end(number: int) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        (sent,) = appends(key, 1, f"t{number}")
+        (payload,) = appends(key, 1, f"t{number}")
         while (start := time.perf_counter()) < ends:
-            writer.write(sent)
-            assert await answered(reader) == 200
-            taken.append(time.perf_counter() - start)
+            writer.write(payload)
+            assert await read_answer(reader) == 200
+            latencies.append(time.perf_counter() - start)
         writer.close()
 
-    await asyncio.gather(*(one(number) for number in range(connections)))
-    return taken
+    await asyncio.gather(*(append_until_end(number) for number in range(connections)))
+    return latencies
 
 
 def overload() -> None:
     """Far more requests at once than there is room for: the rest is refused at once, and health answers."""
     with tempfile.TemporaryDirectory() as folder, serving(folder) as (_pid, port, key):
         asyncio.run(ask(port, appends(key, 50)))
-        refused, done, health = asyncio.run(_overload(port, key))
+        refused, accepted, health = asyncio.run(_overload(port, key))
     late, slow = statistics.median(refused) * 1000, statistics.median(health) * 1000
-    print(f"{len(refused) + done} requests: {done} done, {len(refused)} answered 503")
+    print(f"{len(refused) + accepted} requests: {accepted} done, {len(refused)} answered 503")
     print(f"503 after {late:.0f} ms, the slowest {max(refused) * 1000:.0f} ms (limit 50)")
     print(f"/healthz meanwhile {slow:.0f} ms, the slowest {max(health) * 1000:.0f} ms")
 
@@ -205,17 +205,17 @@ def overload() -> None:
 async def _overload(port: int, key: str, many: int = 900) -> tuple[list[float], int, list[float]]:
     pairs = [await asyncio.open_connection("127.0.0.1", port) for _ in range(many)]
     slow = request("POST", "/v1/messages/wait", key, {"ids": ["t#1"], "timeout": 5})
-    refused, health, done = list[float](), list[float](), 0
+    refused, health, accepted = list[float](), list[float](), 0
 
-    async def one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal done
+    async def wait_once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal accepted
         start = time.perf_counter()
         writer.write(slow)
-        status = await answered(reader)
+        status = await read_answer(reader)
         if status == 503:
             refused.append(time.perf_counter() - start)
         else:
-            done += 1
+            accepted += 1
         writer.close()
 
     async def ask_health() -> None:
@@ -223,20 +223,20 @@ async def _overload(port: int, key: str, many: int = 900) -> tuple[list[float], 
         for _ in range(20):
             start = time.perf_counter()
             writer.write(request("GET", "/healthz", key))
-            assert await answered(reader) == 200
+            assert await read_answer(reader) == 200
             health.append(time.perf_counter() - start)
             await asyncio.sleep(0.05)
         writer.close()
 
     first, rest = pairs[:320], pairs[320:]
-    waiting = [asyncio.ensure_future(one(*pair)) for pair in first]
+    waiting = [asyncio.ensure_future(wait_once(*pair)) for pair in first]
     await asyncio.sleep(1)
     checking = asyncio.ensure_future(ask_health())
     for pair in rest:  # as they would come: one after the other, while the room is full
-        await one(*pair)
+        await wait_once(*pair)
     await checking
     await asyncio.gather(*waiting)
-    return refused, done, health
+    return refused, accepted, health
 
 
 def soak(count: int = 1_000_000) -> None:
@@ -264,8 +264,8 @@ def idle() -> None:
         print(f"idle server: {resident_mb(pid):.0f} MB resident (limit 120)")
     ours = "{'starlette', 'uvicorn', 'httpx', 'mcp'}"
     code = f"import sys, memorist; print(sorted({ours} & {{name.partition('.')[0] for name in sys.modules}}))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    print(f"packages of the server that `import memorist` brings in: {done.stdout.strip()}")
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    print(f"packages of the server that `import memorist` brings in: {process.stdout.strip()}")
 
 
 LARGE_TEXTS = {
@@ -288,8 +288,8 @@ def silence() -> None:
         asyncio.run(ask(port, appends(key, 5)))
         for kind, piece in LARGE_TEXTS.items():
             text = piece * (LARGE_BYTES // len(piece.encode()))
-            for name, sent in _largest(kind, text, key):
-                status, took, silent, busy = asyncio.run(_silence(pid, port, key, sent))
+            for name, payload in _largest(kind, text, key):
+                status, took, silent, busy = asyncio.run(_silence(pid, port, key, payload))
                 flag = "" if silent <= LIMIT_SECONDS else "  OVER" if busy > LIMIT_SECONDS else "  over, waiting"
                 print(
                     f"{kind:13} {name:9} {status} in {took:6.2f} s, /healthz at most {silent * 1000:5.0f} ms, "
@@ -301,11 +301,11 @@ def silence() -> None:
 def _largest(kind: str, text: str, key: str) -> list[tuple[str, bytes]]:
     thread = kind.replace(" ", "-")
     body = {"messages": [{"role": "user", "content": text}], "create": "user:ada"}
-    asked = {"input": "Which pump? Where do I live?", "thread": thread, "budget": MAX_BUDGET_TOKENS}
+    context_body = {"input": "Which pump? Where do I live?", "thread": thread, "budget": MAX_BUDGET_TOKENS}
     return [
         ("append", request("POST", f"/v1/thread/messages?id={thread}", key, body)),
         ("recall", request("POST", "/v1/recall", key, {"query": "pump", "namespaces": ["user:ada"], "top_k": 50})),
-        ("context", request("POST", "/v1/context", key, asked)),
+        ("context", request("POST", "/v1/context", key, context_body)),
         ("query", request("POST", "/v1/recall", key, {"query": text})),
         ("document", request("POST", "/v1/documents", key, {"ns": "user:ada", "text": text, "id": f"doc-{thread}"})),
         ("found", request("POST", "/v1/recall", key, {"query": "pump pear rain", "namespaces": ["user:ada"]})),
@@ -318,18 +318,18 @@ def used_seconds(pid: int) -> float:
     return sum(map(int, times)) / 1e9
 
 
-async def _silence(pid: int, port: int, key: str, sent: bytes) -> tuple[int, float, float, float]:
+async def _silence(pid: int, port: int, key: str, payload: bytes) -> tuple[int, float, float, float]:
     """Send a request: its status, its seconds, the longest that /healthz took meanwhile, and the most processor time
     that the server used during one of these."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     health_reader, health_writer = await asyncio.open_connection("127.0.0.1", port)
     longest, busiest, start = 0.0, 0.0, time.perf_counter()
-    writer.write(sent)
-    answer = asyncio.ensure_future(answered(reader))
+    writer.write(payload)
+    answer = asyncio.ensure_future(read_answer(reader))
     while not answer.done() or longest == 0.0:
         asked_at, used = time.perf_counter(), used_seconds(pid)
         health_writer.write(request("GET", "/healthz", key))
-        assert await answered(health_reader) == 200
+        assert await read_answer(health_reader) == 200
         longest, busiest = max(longest, time.perf_counter() - asked_at), max(busiest, used_seconds(pid) - used)
         await asyncio.sleep(0.005)
     writer.close()

@@ -19,25 +19,27 @@ from typing import Any
 from bench.scale import STORES, Target
 
 TALKS = Path(__file__).parents[1] / "tests" / "data" / "fillers.jsonl"
-LENGTH, THREAD = 170, 100
+TEXT_CHARACTERS, MESSAGES_PER_THREAD = 170, 100
 
 
 def texts() -> Iterator[str]:
     """Numbered pieces of talks, without end; no two are the same."""
-    talk = " ".join(said for line in TALKS.read_text().splitlines() for said in json.loads(line).values())
+    talk = " ".join(text for line in TALKS.read_text().splitlines() for text in json.loads(line).values())
     for number in itertools.count():
-        start = number * LENGTH % (len(talk) - LENGTH)
-        yield f"{number} {talk[start:]}"[:LENGTH]
+        start = number * TEXT_CHARACTERS % (len(talk) - TEXT_CHARACTERS)
+        yield f"{number} {talk[start:]}"[:TEXT_CHARACTERS]
 
 
 def append(memory: Any, options: argparse.Namespace) -> None:
     """Write every message."""
-    said = texts()
+    contents = texts()
     for org in range(options.orgs):
         handle = memory.scope(org=f"o{org}")
-        for thread in range(options.messages // options.orgs // THREAD):
+        for thread in range(options.messages // options.orgs // MESSAGES_PER_THREAD):
             handle.threads.append(
-                f"t{thread}", *({"role": "user", "content": next(said)} for _ in range(THREAD)), create="user:u"
+                f"t{thread}",
+                *({"role": "user", "content": next(contents)} for _ in range(MESSAGES_PER_THREAD)),
+                create="user:u",
             )
 
 
@@ -49,11 +51,11 @@ def indexes(url: str | None) -> int:
 
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("VACUUM ANALYZE")
-        found = connection.execute(
+        row = connection.execute(
             "SELECT sum(pg_indexes_size(oid)) FROM pg_class "
             "WHERE relkind IN ('r', 'm') AND relnamespace = 'memorist'::regnamespace"
         ).fetchone()
-    return int(found[0]) if found else 0
+    return int(row[0]) if row else 0
 
 
 def measure(target: Target, options: argparse.Namespace, **settings: Any) -> Iterator[tuple[int, int]]:
@@ -80,14 +82,14 @@ def main() -> None:
     parser.add_argument("--orgs", type=int, default=10)
     options = parser.parse_args()
     settings: dict[str, dict[str, Any]] = {"words": {"embedder": None}, "words and vectors": {}}
-    for name, given in settings.items():
+    for name, parts in settings.items():
         target = STORES[options.store]()
         try:
-            new, rows, indexed = measure(target, options, **given)
+            new, rows, indexed = measure(target, options, **parts)
         finally:
             target.stop()
-        told = [f"{(size - new[0]) / options.messages:.0f}" for size, _ in (rows, indexed)]
-        print(f"{options.store}, {name}: {told[0]} bytes a message, {told[1]} once indexed", end="")
+        sizes = [f"{(size - new[0]) / options.messages:.0f}" for size, _ in (rows, indexed)]
+        print(f"{options.store}, {name}: {sizes[0]} bytes a message, {sizes[1]} once indexed", end="")
         print(f", {(indexed[1] - new[1]) / options.messages:.0f} of them in indexes" if new[1] else "", flush=True)
 
 

@@ -23,7 +23,7 @@ from memorist import Memory
 from .figures import Figure, against, report
 from .ground import THREAD, texts
 
-BUDGET = 8_000
+BUDGET_TOKENS = 8_000
 WALKED_FUNCTIONS = 250
 """The most functions that one context may walk."""
 
@@ -34,13 +34,13 @@ def floor_of(path: str) -> Any:
     sql = "SELECT role, content, tokens FROM messages WHERE org = 'default' AND thread = ? ORDER BY seq DESC"
 
     def read(_: int) -> list[Any]:
-        kept, left = [], BUDGET
+        messages, remaining = [], BUDGET_TOKENS
         for role, content, tokens in cursor.execute(sql, (THREAD,)):
-            left -= tokens
-            if left < 0:
+            remaining -= tokens
+            if remaining < 0:
                 break
-            kept.append({"role": role, "content": msgspec.json.decode(content)})
-        return kept[::-1]
+            messages.append({"role": role, "content": msgspec.json.decode(content)})
+        return messages[::-1]
 
     return read
 
@@ -67,16 +67,17 @@ def figures(folder: str, most: int) -> list[Figure]:
     out = []
     with Memory(path, durability="normal", worker=False) as memory:
         memory.threads.create("global", id=THREAD)
-        said, size = texts(10_000), 0
+        contents, size = texts(10_000), 0
         for target in (10_000, most):
             while size < target:
                 batch = [
-                    {"role": ("user", "assistant")[n % 2], "content": said[(size + n) % 10_000]} for n in range(1000)
+                    {"role": ("user", "assistant")[n % 2], "content": contents[(size + n) % 10_000]}
+                    for n in range(1000)
                 ]
                 memory.threads.append(THREAD, *batch)
                 size += 1000
             ours, floor = against(
-                lambda i: memory.context("What next?", thread=THREAD, budget=BUDGET, recall=False).messages(),
+                lambda i: memory.context("What next?", thread=THREAD, budget=BUDGET_TOKENS, recall=False).messages(),
                 floor_of(path),
                 400,
                 20,
@@ -84,7 +85,9 @@ def figures(folder: str, most: int) -> list[Figure]:
             if target == 10_000:
                 for recall in (False, True):
                     count = walked(
-                        lambda recall=recall: memory.context("What next?", thread=THREAD, budget=BUDGET, recall=recall)
+                        lambda recall=recall: memory.context(
+                            "What next?", thread=THREAD, budget=BUDGET_TOKENS, recall=recall
+                        )
                     )
                     out.append(
                         Figure(
@@ -95,7 +98,7 @@ def figures(folder: str, most: int) -> list[Figure]:
                             1.0,
                         )
                     )
-            name = f"context of {BUDGET:,} tokens out of {target:,} stored messages, rendered"
+            name = f"context of {BUDGET_TOKENS:,} tokens out of {target:,} stored messages, rendered"
             out.append(Figure(name, f"{ours:.0f} µs", f"{floor:.0f} µs", ours / floor, 4.0))
     return out
 
@@ -103,9 +106,9 @@ def figures(folder: str, most: int) -> list[Figure]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--most", type=int, default=1_000_000)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        print(report("Context out of a stored thread, SQLite", figures(folder, asked.most)))
+        print(report("Context out of a stored thread, SQLite", figures(folder, options.most)))
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ from memorist.stores.codec import codec
 from memorist.stores.sqlite.statements import statements
 
 STEPS = 1000
-LIMIT, DISK_ALL, DISK_LATEST = 2.0, 8.0, 3.0
+TIME_LIMIT, DISK_LIMIT_ALL, DISK_LIMIT_LATEST = 2.0, 8.0, 3.0
 _encode = msgspec.json.Encoder().encode
 Step = Callable[[int, dict[str, Any]], None]
 
@@ -48,13 +48,13 @@ def fresh(folder: Path, name: str) -> Path:
     return path
 
 
-def timed(step: Step) -> float:
+def measure_median(step: Step) -> float:
     """The median time of a step, in microseconds."""
     times = []
     for number in range(STEPS):
-        made = item(number)
+        entry = item(number)
         start = time.perf_counter()
-        step(number, made)
+        step(number, entry)
         times.append(time.perf_counter() - start)
     return statistics.median(times) * 1e6
 
@@ -74,12 +74,12 @@ def floor(folder: Path, durability: str) -> tuple[float, float]:
     insert = statements(CheckpointStep).insert
     state: dict[str, Any] = {"log": [], "n": 0}
 
-    def step(number: int, made: dict[str, Any]) -> None:
+    def step(number: int, entry: dict[str, Any]) -> None:
         now = time.time_ns() // 1000
-        state["log"].append(made)
+        state["log"].append(entry)
         state["n"] = number
         snapshot = number % 100 == 0
-        body = _encode(state if snapshot else {"add": {"log": [made]}, "set": {"n": number}})
+        body = _encode(state if snapshot else {"add": {"log": [entry]}, "set": {"n": number}})
         row = ("user", body, f'["{number}"]', now, number, "default", int(snapshot), "running", number, "t")
         run("BEGIN IMMEDIATE")
         run(
@@ -90,7 +90,7 @@ def floor(folder: Path, durability: str) -> tuple[float, float]:
         run(insert, (*row, codec(CheckpointStep).sum(row)))
         run("COMMIT")
 
-    p50 = timed(step)
+    p50 = measure_median(step)
     size = len(_encode(state))
     connection.close()
     return p50, (path.stat().st_size - empty) / size
@@ -103,25 +103,25 @@ def ours(folder: Path, durability: Any, way: str, keep: str) -> tuple[float, flo
     state: dict[str, Any] = {"log": [], "n": 0}
     with Memory(path, embedder=None, counter="estimate", durability=durability) as memory:
         if way == "save":
-            p50 = timed(lambda number, made: _save(memory, state, number, made, keep))
+            p50 = measure_median(lambda number, entry: _save(memory, state, number, entry, keep))
         else:
             with memory.tasks.run("t", state=state, keep=keep) as task:
-                p50 = timed(lambda number, made: _complete(task, way, number, made))
+                p50 = measure_median(lambda number, entry: _complete(task, way, number, entry))
                 state = task.state
     return p50, (path.stat().st_size - empty) / len(_encode(state))
 
 
-def _save(memory: Memory, state: dict[str, Any], number: int, made: dict[str, Any], keep: str) -> None:
-    state["log"].append(made)
+def _save(memory: Memory, state: dict[str, Any], number: int, entry: dict[str, Any], keep: str) -> None:
+    state["log"].append(entry)
     state["n"] = number
     memory.tasks.save({"task_id": "t", "step": number, "state": state}, keep=keep)
 
 
-def _complete(task: Any, way: str, number: int, made: dict[str, Any]) -> None:
+def _complete(task: Any, way: str, number: int, entry: dict[str, Any]) -> None:
     if way == "change":
-        task.complete(number, update={"n": number}, extend={"log": [made]})
+        task.complete(number, update={"n": number}, extend={"log": [entry]})
     else:
-        task.state["log"].append(made)
+        task.state["log"].append(entry)
         task.state["n"] = number
         task.complete(number)
 
@@ -131,8 +131,8 @@ def main() -> int:
     base = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(tempfile.gettempdir())
     short = []
     print(f"{'durability':<11}{'way':<22}{'save p50 µs':>12}{'× floor':>9}{'disk ÷ state':>14}")
-    with tempfile.TemporaryDirectory(dir=base) as made:
-        folder = Path(made)
+    with tempfile.TemporaryDirectory(dir=base) as temporary:
+        folder = Path(temporary)
         for durability in ("full", "normal"):
             bare, disk = floor(folder, durability)
             print(f"{durability:<11}{'floor':<22}{bare:>12.0f}{1:>9.2f}{disk:>14.1f}")
@@ -140,9 +140,9 @@ def main() -> int:
                 p50, disk = ours(folder, durability, way, keep)
                 name = f"{way}, keep {keep}"
                 print(f"{durability:<11}{name:<22}{p50:>12.0f}{p50 / bare:>9.2f}{disk:>14.1f}")
-                if p50 / bare > LIMIT:
-                    short.append(f"{durability} {name}: {p50 / bare:.1f} × the floor, limit {LIMIT}")
-                if disk > (DISK_ALL if keep == "all" else DISK_LATEST):
+                if p50 / bare > TIME_LIMIT:
+                    short.append(f"{durability} {name}: {p50 / bare:.1f} × the floor, limit {TIME_LIMIT}")
+                if disk > (DISK_LIMIT_ALL if keep == "all" else DISK_LIMIT_LATEST):
                     short.append(f"{durability} {name}: {disk:.1f} × the state on disk")
     for line in short:
         print("falls short:", line)

@@ -22,7 +22,7 @@ from memorist.stores.memory import MemoryStore
 from memorist.types import open_counter
 
 ROOT = Path(__file__).parents[1]
-TURNS, CACHE_TURNS, QUESTIONS, BUDGET, STASH = 300, 500, 30, 32_000, 1_000
+TURNS, CACHE_TURNS, QUESTIONS, BUDGET_TOKENS, STASH_TOKENS = 300, 500, 30, 32_000, 1_000
 COUNTER = open_counter()
 
 
@@ -63,21 +63,21 @@ def turn(number: int, result: str) -> list[dict[str, Any]]:
 def sent_by_session(results: list[str], stash: int | None) -> tuple[int, Memory]:
     """Tokens of all requests of a session over the trace, and its memory."""
     memory = Memory(MemoryStore(), user="ada", worker=False, embedder=None)
-    talk, sent = memory.session("trace", budget=BUDGET, stash=stash), 0
+    talk, tokens_sent = memory.session("trace", budget=BUDGET_TOKENS, stash=stash), 0
     for number, result in enumerate(results):
         messages = turn(number, result)
-        sent += talk.context(messages[0]["content"], recall=False).tokens
+        tokens_sent += talk.context(messages[0]["content"], recall=False).tokens
         talk.add(*messages)
-    return sent, memory
+    return tokens_sent, memory
 
 
 def sent_whole(results: list[str]) -> int:
-    history = sent = 0
+    history = tokens_sent = 0
     for number, result in enumerate(results):
         costs = [count_message(as_message(message), COUNTER) for message in turn(number, result)]
-        sent += history + costs[0]
+        tokens_sent += history + costs[0]
         history += sum(costs)
-    return sent
+    return tokens_sent
 
 
 def sent_trimmed(results: list[str]) -> int | None:
@@ -87,7 +87,7 @@ def sent_trimmed(results: list[str]) -> int | None:
     except ImportError:
         return None
     history: list[Any] = []
-    sent = 0
+    tokens_sent = 0
 
     def count(messages: list[Any]) -> int:
         return sum(COUNTER.count(str(message.content)) + 12 for message in messages)
@@ -95,17 +95,21 @@ def sent_trimmed(results: list[str]) -> int | None:
     for number, result in enumerate(results):
         messages = convert_to_messages(turn(number, result))
         request = trim_messages(
-            [*history[-80:], messages[0]], max_tokens=BUDGET, token_counter=count, strategy="last", start_on="human"
+            [*history[-80:], messages[0]],
+            max_tokens=BUDGET_TOKENS,
+            token_counter=count,
+            strategy="last",
+            start_on="human",
         )
-        sent += count(request)
+        tokens_sent += count(request)
         history += messages
-    return sent
+    return tokens_sent
 
 
 def answered(memory: Memory, results: list[str], rng: random.Random) -> tuple[int, int]:
     """Of lines in the middle of long results: how many read_more and search_history give back whole."""
     reader, by_id, by_search = ReadBack(memory, "trace"), 0, 0
-    long = [n for n, result in enumerate(results) if COUNTER.count(result) > 2 * STASH and "\n" in result]
+    long = [n for n, result in enumerate(results) if COUNTER.count(result) > 2 * STASH_TOKENS and "\n" in result]
     for number in rng.sample(long, QUESTIONS):
         lines = results[number].splitlines()
         middle = [line for line in lines[len(lines) // 4 : -len(lines) // 4] if len(line.split()) > 3] or lines
@@ -122,24 +126,24 @@ def cache_share(budget: int) -> float:
     rng = random.Random(5)
     cities = ["Lisbon", "Porto", "Oslo", "Turin", "Graz", "Ghent"]
     memory = Memory(MemoryStore(), user="ada", worker=False, embedder=None)
-    talk, served, sent, before = memory.session("long", budget=budget), 0, 0, ()
+    talk, served, tokens_sent, before = memory.session("long", budget=budget), 0, 0, ()
     for number in range(CACHE_TURNS):
         city = rng.choice(cities)
-        said = f"On trip {number} to {city} I paid {rng.randrange(20, 900)} euros for the hotel near the station."
-        asked = said if number % 3 else f"What did I pay for the hotel in {city}?"
-        context = talk.context(asked)
+        statement = f"On trip {number} to {city} I paid {rng.randrange(20, 900)} euros for the hotel near the station."
+        text = statement if number % 3 else f"What did I pay for the hotel in {city}?"
+        context = talk.context(text)
         served += shared_tokens(before, context.pieces)
-        sent += context.tokens
+        tokens_sent += context.tokens
         before = context.pieces
-        talk.add(asked, f"Noted for {city}, number {number}: I will compare it with the other trips of this year.")
-    return served / sent
+        talk.add(text, f"Noted for {city}, number {number}: I will compare it with the other trips of this year.")
+    return served / tokens_sent
 
 
 def main() -> None:
     rng = random.Random(11)
     results = outputs(rng)
     whole = sent_whole(results)
-    print(f"{TURNS} turns, results of {sum(map(COUNTER.count, results)):,} tokens, budget {BUDGET:,}")
+    print(f"{TURNS} turns, results of {sum(map(COUNTER.count, results)):,} tokens, budget {BUDGET_TOKENS:,}")
     print(f"no compaction       {whole:>13,} tokens sent")
     trimmed = sent_trimmed(results)
     print(
@@ -148,11 +152,11 @@ def main() -> None:
         else "trim_messages       (langchain is not installed)"
     )
     print(f"summarisation alone {sent_by_session(results, None)[0]:>13,}")
-    sent, memory = sent_by_session(results, STASH)
-    print(f"previews and folds  {sent:>13,} ({sent / whole:.1%} of no compaction)")
+    tokens_sent, memory = sent_by_session(results, STASH_TOKENS)
+    print(f"previews and folds  {tokens_sent:>13,} ({tokens_sent / whole:.1%} of no compaction)")
     by_id, by_search = answered(memory, results, rng)
     print(f"of {QUESTIONS} lines in the middle: read_more {by_id}, search_history {by_search}")
-    for budget in (8_000, BUDGET):
+    for budget in (8_000, BUDGET_TOKENS):
         print(f"cache share over {CACHE_TURNS} turns with memory on, budget {budget:,}: {cache_share(budget):.1%}")
 
 

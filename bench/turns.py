@@ -22,7 +22,14 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 TEXT = "The budget for June is still open. " * 8
-PIECES = {"append": 100, "last 20": 60, "set a new fact": 50, "set a fact again": 50, "get a fact": 300, "recall": 10}
+OPERATIONS_PER_TURN = {
+    "append": 100,
+    "last 20": 60,
+    "set a new fact": 50,
+    "set a fact again": 50,
+    "get a fact": 300,
+    "recall": 10,
+}
 """How often each operation is done in one turn."""
 
 
@@ -32,12 +39,12 @@ def main() -> int:
     parser.add_argument("--on", help="a folder to measure on, such as a RAM disk; a temporary one otherwise")
     parser.add_argument("--store", choices=("sqlite", "postgres", "redis"), default="sqlite")
     parser.add_argument("--rounds", type=int, default=100)
-    asked = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=asked.on) as folder:
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=options.on) as folder:
         earlier = Path(folder) / "earlier"
-        subprocess.run(["git", "-C", ROOT, "worktree", "add", "-q", "--detach", earlier, asked.revision], check=True)
+        subprocess.run(["git", "-C", ROOT, "worktree", "add", "-q", "--detach", earlier, options.revision], check=True)
         try:
-            compare(_urls(asked.store, folder), [earlier / "src", ROOT / "src"], asked.rounds)
+            compare(_urls(options.store, folder), [earlier / "src", ROOT / "src"], options.rounds)
         finally:
             subprocess.run(["git", "-C", ROOT, "worktree", "remove", "--force", earlier], check=True)
     return 0
@@ -67,15 +74,15 @@ def compare(urls: Sequence[str], sources: Sequence[Path], rounds: int) -> None:
         for url, source in zip(urls, sources, strict=True)
     ]  # fmt: skip
     print("| what | before, µs | now, µs | × |\n|---|---|---|---|")
-    for name in PIECES:
-        turns = [[_asked(version, name) for version in versions] for _ in range(rounds)]
+    for name in OPERATIONS_PER_TURN:
+        turns = [[_ask(version, name) for version in versions] for _ in range(rounds)]
         before, now = (statistics.median(turn[n] for turn in turns) for n in (0, 1))
         print(f"| {name} | {before:.1f} | {now:.1f} | {statistics.median(b / a for a, b in turns):.2f} |")
     for version in versions:
         version.communicate()
 
 
-def _asked(version: subprocess.Popen[str], name: str) -> float:
+def _ask(version: subprocess.Popen[str], name: str) -> float:
     assert version.stdin is not None and version.stdout is not None
     version.stdin.write(f"{name}\n")
     version.stdin.flush()
@@ -89,7 +96,7 @@ def work(url: str) -> None:
     options: dict[str, Any] = {} if url.startswith("redis") else {"durability": "normal"}
     with Memory(url, worker=False, **options) as memory:
         memory.threads.create("global", id="talk")
-        done = dict.fromkeys(PIECES, 0)
+        positions = dict.fromkeys(OPERATIONS_PER_TURN, 0)
         do: dict[str, Callable[[int], Any]] = {
             "append": lambda n: memory.threads.append("talk", {"role": "user", "content": f"{n} {TEXT}"}),
             "last 20": lambda n: memory.threads.recent("talk", 20),
@@ -100,8 +107,8 @@ def work(url: str) -> None:
         }
         for line in sys.stdin:
             name = line.strip()
-            start, done[name] = done[name], done[name] + PIECES[name]
-            print(statistics.median(_took(do[name], n) for n in range(start, done[name])), flush=True)
+            start, positions[name] = positions[name], positions[name] + OPERATIONS_PER_TURN[name]
+            print(statistics.median(_took(do[name], n) for n in range(start, positions[name])), flush=True)
 
 
 def _took(operation: Callable[[int], Any], n: int) -> float:

@@ -22,12 +22,12 @@ from tests.models.wire_server import Reply, WireServer, openai_answer, serving
 import memorist
 from memorist import Memory
 
-REMEMBERED = (
+STATEMENTS = (
     "I am allergic to shellfish.", "I live in Lisbon.", "I work at Acme.", "I prefer short answers.",
     "My sister Mia plays the cello.", "We launch the shop in May.",
 )  # fmt: skip
 ANSWER_SECONDS = 0.2
-ASKED = ("Where should I eat tonight?", "When do we launch?", "What does my sister play?", "Where do I live?")
+QUESTIONS = ("Where should I eat tonight?", "When do we launch?", "What does my sister play?", "Where do I live?")
 
 
 class Echo(WireServer):
@@ -43,7 +43,7 @@ def measure(client: Any, calls: int, pause: float = 0.0) -> tuple[list[float], l
     wall, cpu = [], []
     for number in range(calls):
         time.sleep(pause)
-        question = f"{ASKED[number % len(ASKED)]} ({number})"
+        question = f"{QUESTIONS[number % len(QUESTIONS)]} ({number})"
         started, used = time.perf_counter(), time.thread_time()
         client.chat.completions.create(model="m", messages=[{"role": "user", "content": question}])
         wall.append((time.perf_counter() - started) * 1000)
@@ -55,7 +55,7 @@ def main() -> None:
     calls = int(sys.argv[1]) if len(sys.argv) > 1 else 100
     pause = float(sys.argv[2]) if len(sys.argv) > 2 else 0.5
     with tempfile.TemporaryDirectory() as folder, Memory(str(Path(folder) / "m.db")) as memory, serving(Echo()) as wire:
-        for text in REMEMBERED:
+        for text in STATEMENTS:
             memory.remember(text, user="ada")
         plain = openai.OpenAI(api_key="k", base_url=f"{wire.url}/v1")
         wrapped = memorist.wrap(plain, memory, user="ada")

@@ -19,8 +19,8 @@ class Scripted(BaseChatClient):
 
     def _inner_get_response(self, *, messages: Any, stream: bool = False, **options: Any) -> Any:
         async def reply() -> ChatResponse:
-            said = " ".join(message.text for message in messages)
-            return ChatResponse(messages=[Message("assistant", [answer(said)])])
+            conversation = " ".join(message.text for message in messages)
+            return ChatResponse(messages=[Message("assistant", [answer(conversation)])])
 
         return reply()
 

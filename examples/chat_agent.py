@@ -18,10 +18,10 @@ SYSTEM = "You are a helpful assistant with a memory."
 SCRIPT = ("Hi, I'm Ada and I live in Lisbon.", "I prefer short answers.", "Where do I live?")
 
 
-def without_model(context: Context, asked: str) -> str:
+def without_model(context: Context, question: str) -> str:
     """Answer with the first recalled line, so that you can see the memory at work."""
-    known = [line for line in context.memory_text.splitlines() if line and not line.startswith(("<", "Recalled"))]
-    return f"I remember: {known[0]}" if known else "Nice to meet you."
+    memories = [line for line in context.memory_text.splitlines() if line and not line.startswith(("<", "Recalled"))]
+    return f"I remember: {memories[0]}" if memories else "Nice to meet you."
 
 
 def with_model(spec: str) -> Callable[[Context, str], str]:
@@ -30,16 +30,16 @@ def with_model(spec: str) -> Callable[[Context, str], str]:
 
     model = open_model(spec, blocking=True)
 
-    def answer(context: Context, asked: str) -> str:
+    def answer(context: Context, question: str) -> str:
         request = context.anthropic()
         return run_blocking(model.complete(request["messages"], system=request["system"], max_tokens=500)).text
 
     return answer
 
 
-def talk(memory: Memory, said: Iterable[str], answer: Callable[[Context, str], str]) -> None:
+def talk(memory: Memory, messages: Iterable[str], answer: Callable[[Context, str], str]) -> None:
     with memory.session(system=SYSTEM, budget=8000) as session:
-        for line in said:
+        for line in messages:
             context = session.context(line)
             reply = answer(context, line)
             session.add(line, reply)
@@ -56,13 +56,13 @@ def main() -> None:
     parser.add_argument("--model", help="anthropic:ID or openai:ID[@URL]")
     parser.add_argument("--file", help="the file of the memory (default: a temporary file)")
     parser.add_argument("--talk", action="store_true", help="type your own messages instead of using the script")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        path = asked.file or str(Path(folder) / "chat.db")
-        answer = with_model(asked.model) if asked.model else without_model
-        for _ in range(1 if asked.talk else 2):
-            with Memory(path, user="ada", model=asked.model) as memory:
-                talk(memory, typed() if asked.talk else SCRIPT, answer)
+        path = options.file or str(Path(folder) / "chat.db")
+        answer = with_model(options.model) if options.model else without_model
+        for _ in range(1 if options.talk else 2):
+            with Memory(path, user="ada", model=options.model) as memory:
+                talk(memory, typed() if options.talk else SCRIPT, answer)
         with Memory(path, user="ada", worker=False) as memory:
             print("about ada:", {fact.key: fact.value for fact in memory.profile.get("ada").facts})
 

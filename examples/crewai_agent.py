@@ -49,8 +49,8 @@ class MemoristStorage:
 
     def get_record(self, record_id: str) -> MemoryRecord | None:
         """Return one record, or None."""
-        found = self._memory.records.get(SPACE, (ROOT, record_id))
-        return None if found is None else MemoryRecord(**_data(found))
+        record = self._memory.records.get(SPACE, (ROOT, record_id))
+        return None if record is None else MemoryRecord(**_data(record))
 
     def search(
         self,
@@ -62,14 +62,14 @@ class MemoristStorage:
         min_score: float = 0.0,
     ) -> list[tuple[MemoryRecord, float]]:
         """Return the records whose vectors are most similar to a vector, by cosine."""
-        asked = np.asarray(query_embedding)
+        query = np.asarray(query_embedding)
         ranked = []
         for record in self._passing(scope_prefix, categories, metadata_filter):
             if record.embedding:
-                norms = np.linalg.norm(asked) * np.linalg.norm(record.embedding)
-                ranked.append((record, float(asked @ np.asarray(record.embedding) / norms) if norms else 0.0))
-        ranked.sort(key=lambda one: -one[1])
-        return [one for one in ranked if one[1] >= min_score][:limit]
+                norms = np.linalg.norm(query) * np.linalg.norm(record.embedding)
+                ranked.append((record, float(query @ np.asarray(record.embedding) / norms) if norms else 0.0))
+        ranked.sort(key=lambda match: -match[1])
+        return [match for match in ranked if match[1] >= min_score][:limit]
 
     def delete(
         self,
@@ -93,16 +93,16 @@ class MemoristStorage:
 
     def list_records(self, scope_prefix: str | None = None, limit: int = 200, offset: int = 0) -> list[MemoryRecord]:
         """Return the records in a scope and below it, newest first."""
-        found = sorted(self._passing(scope_prefix), key=lambda record: record.created_at, reverse=True)
-        return found[offset : offset + limit]
+        records = sorted(self._passing(scope_prefix), key=lambda record: record.created_at, reverse=True)
+        return records[offset : offset + limit]
 
     def get_scope_info(self, scope: str) -> ScopeInfo:
         """Return a summary of a scope."""
-        found = list(self._passing(scope))
-        times = sorted(record.created_at for record in found)
-        categories = sorted({one for record in found for one in record.categories})
+        records = list(self._passing(scope))
+        times = sorted(record.created_at for record in records)
+        categories = sorted({category for record in records for category in record.categories})
         return ScopeInfo(
-            path=scope, record_count=len(found), categories=categories,
+            path=scope, record_count=len(records), categories=categories,
             oldest_record=times[0] if times else None, newest_record=times[-1] if times else None,
             child_scopes=self.list_scopes(scope),
         )  # fmt: skip
@@ -115,7 +115,7 @@ class MemoristStorage:
 
     def list_categories(self, scope_prefix: str | None = None) -> dict[str, int]:
         """Return how often each category occurs."""
-        return dict(Counter(one for record in self._passing(scope_prefix) for one in record.categories))
+        return dict(Counter(category for record in self._passing(scope_prefix) for category in record.categories))
 
     def count(self, scope_prefix: str | None = None) -> int:
         """Return the number of records in a scope."""
@@ -146,16 +146,16 @@ class MemoristStorage:
         metadata: dict[str, Any] | None = None,
     ) -> Iterator[MemoryRecord]:
         base = (scope or "/").rstrip("/")
-        for found in self._memory.records.scan(SPACE, (ROOT,)):
-            record = MemoryRecord(**_data(found))
+        for stored in self._memory.records.scan(SPACE, (ROOT,)):
+            record = MemoryRecord(**_data(stored))
             inside = not base or record.scope == base or record.scope.startswith(f"{base}/")
             tagged = not categories or set(categories) & set(record.categories)
             if inside and tagged and all(record.metadata.get(key) == value for key, value in (metadata or {}).items()):
                 yield record
 
 
-def _data(found: Any) -> dict[str, Any]:
-    return dict(found.data)
+def _data(stored: Any) -> dict[str, Any]:
+    return dict(stored.data)
 
 
 def letters(texts: list[str]) -> list[list[float]]:
@@ -167,10 +167,10 @@ def talk(path: str, text: str) -> str:
     """Run one turn: search the memory for the message, then store the message in it."""
     # CrewAI calls no model if scope, categories and importance are set. At 1.0, it merges only equal vectors.
     memory = CrewMemory(storage=MemoristStorage(path), embedder=letters, consolidation_threshold=1.0)
-    known = [match.record.content for match in memory.recall(text, scope="/ada", depth="shallow")]
-    if text not in known:
+    memories = [match.record.content for match in memory.recall(text, scope="/ada", depth="shallow")]
+    if text not in memories:
         memory.remember(text, scope="/ada", categories=["said"], importance=0.5, metadata={"by": "ada"})
-    reply = answer(" ".join([*known, text]))
+    reply = answer(" ".join([*memories, text]))
     memory.close()
     return reply
 

@@ -47,8 +47,8 @@ class Question(BaseModel):
 async def stream_answer(messages: list[dict[str, str]]) -> AsyncIterator[str]:
     """Stream an answer in pieces; replace this with a call to your model."""
     remembered = " ".join(message["content"] for message in messages)
-    place = "in Lisbon" if "Lisbon" in remembered else "somewhere"
-    for piece in ("I think ", "you live ", f"{place}."):
+    city = "in Lisbon" if "Lisbon" in remembered else "somewhere"
+    for piece in ("I think ", "you live ", f"{city}."):
         yield piece
 
 
@@ -90,9 +90,9 @@ def main() -> None:
     bob = {"x-tenant": "initech", "x-user": "bob"}
     with TestClient(app) as client:
         client.post("/conversations/c1/messages", json={"text": "I live in Lisbon."}, headers=ada)
-        asked = {"text": "Where do I live?"}
-        print("ada:", client.post("/conversations/c2/messages", json=asked, headers=ada).text)
-        print("bob:", client.post("/conversations/c2/messages", json=asked, headers=bob).text)
+        question = {"text": "Where do I live?"}
+        print("ada:", client.post("/conversations/c2/messages", json=question, headers=ada).text)
+        print("bob:", client.post("/conversations/c2/messages", json=question, headers=bob).text)
         print("about ada:", client.get("/me", headers=ada).json())
         print("erased:", client.delete("/me", headers=ada).json()["erased"] > 0)
         print("left:", client.get("/me", headers=ada).json())

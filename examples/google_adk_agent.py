@@ -21,10 +21,10 @@ class Scripted(BaseAgent):
     """A scripted agent, so that the example needs no key."""
 
     async def _run_async_impl(self, ctx: Any) -> Any:
-        said = " ".join(
+        conversation = " ".join(
             part.text or "" for event in ctx.session.events if event.content for part in event.content.parts or ()
         )
-        content = types.Content(role="model", parts=[types.Part(text=answer(said))])
+        content = types.Content(role="model", parts=[types.Part(text=answer(conversation))])
         yield Event(author=self.name, invocation_id=ctx.invocation_id, content=content)
 
 

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 
-def answer(said: str) -> str:
+def answer(conversation: str) -> str:
     """Answer as a language model would that has read the conversation."""
-    name = re.search(r"my name is (\w+)", said, re.IGNORECASE)
+    name = re.search(r"my name is (\w+)", conversation, re.IGNORECASE)
     return f"Your name is {name[1]}." if name else "I do not know your name."
 
 

@@ -21,10 +21,10 @@ def talk(path: str, text: str) -> str:
     model: Any = RunnableLambda(lambda messages: AIMessage(answer(str(messages))))
     history = MemoristChatMessageHistory("ada", path)
 
-    def kept(session_id: str) -> BaseChatMessageHistory:
+    def history_of(session_id: str) -> BaseChatMessageHistory:
         return history
 
-    chain = RunnableWithMessageHistory(model, kept)
+    chain = RunnableWithMessageHistory(model, history_of)
     reply = chain.invoke(text, {"configurable": {"session_id": "ada"}})
     history.close()
     return str(reply.content)

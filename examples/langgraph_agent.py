@@ -24,16 +24,16 @@ class State(TypedDict):
 
 def model(state: State) -> dict[str, Any]:
     """Answer as a language model would that has read the conversation."""
-    said = " ".join(str(message.content) for message in state["messages"])
-    return {"messages": [("ai", answer(said))]}
+    conversation = " ".join(str(message.content) for message in state["messages"])
+    return {"messages": [("ai", answer(conversation))]}
 
 
 def talk(path: str, text: str) -> str:
     """Run one turn of the agent and return its reply."""
     with MemoristSaver(path) as saver:
         graph = StateGraph(State).add_node("model", model).add_edge(START, "model").compile(checkpointer=saver)
-        done = graph.invoke({"messages": [("user", text)]}, THREAD)
-        return str(done["messages"][-1].content)
+        state = graph.invoke({"messages": [("user", text)]}, THREAD)
+        return str(state["messages"][-1].content)
 
 
 if __name__ == "__main__":

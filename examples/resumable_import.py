@@ -19,26 +19,26 @@ CUSTOMERS = {
 
 def run(path: str, stop_after: int | None) -> int:
     """Import the remaining records, and return how many this run imported."""
-    done = 0
+    imported = 0
     with Memory(path, worker=False) as memory, memory.tasks.run("import-customers", lease=5) as task:
         for item in task.remaining(CUSTOMERS):
             with task.batch() as batch:
                 batch.facts.set("workflow:import", item, CUSTOMERS[item])
                 task.complete(item, state={"last": item})
-            done += 1
+            imported += 1
             print(f"imported {item}")
-            if stop_after is not None and done >= stop_after:
+            if stop_after is not None and imported >= stop_after:
                 break
-    return done
+    return imported
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--file", help="the memory; a temporary one, and two runs, otherwise")
     parser.add_argument("--stop-after", type=int)
-    asked = parser.parse_args()
-    if asked.file:
-        run(asked.file, asked.stop_after)
+    options = parser.parse_args()
+    if options.file:
+        run(options.file, options.stop_after)
         return
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "import.db")

@@ -25,12 +25,12 @@ class Scripted(Model):
         """Return no settings."""
         return {}
 
-    async def structured_output(self, *given: Any, **options: Any) -> Any:
+    async def structured_output(self, *arguments: Any, **options: Any) -> Any:
         """Raise an error, because the example does not use structured output."""
         raise NotImplementedError
         yield
 
-    async def stream(self, messages: Any, *given: Any, **options: Any) -> Any:
+    async def stream(self, messages: Any, *arguments: Any, **options: Any) -> Any:
         """Yield one answer as the events of a stream."""
         yield {"messageStart": {"role": "assistant"}}
         yield {"contentBlockDelta": {"delta": {"text": answer(str(messages))}}}

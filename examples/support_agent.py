@@ -13,22 +13,22 @@ from memorist import Memory
 from memorist.types import NothingLasts
 
 ORDERS = {"o-17": {"customer": "ada", "status": "shipped", "eta": "Tuesday"}}
-LOOKED_UP: list[str] = []
+LOOKUPS: list[str] = []
 
 
 def load_order(order: str) -> dict[str, Any] | None:
     """Load an order from what would be a slow service."""
-    LOOKED_UP.append(order)
+    LOOKUPS.append(order)
     return ORDERS.get(order)
 
 
-def answer(shop: Memory, memory: Memory, thread: str, asked: str) -> str:
+def answer(shop: Memory, memory: Memory, thread: str, question: str) -> str:
     """Run one turn, and store the tool call, its result and the answer in one transaction."""
     order = shop.entities.get("order", "o-17")
     reply = f"It is {order['status']} and should arrive on {order['eta']}."
     memory.threads.append(
         thread,
-        {"role": "user", "content": asked},
+        {"role": "user", "content": question},
         {
             "role": "assistant",
             "content": None,
@@ -49,15 +49,15 @@ def main() -> None:
         memory = shop.scope(user="ada")  # this handle reaches only Ada's memory; the order cache belongs to the shop
         memory.working.record_action("opened the orders page", "o-17")
         thread = memory.threads.create("user:ada", "Where is my order?")
-        for asked in ("Where is order o-17? I prefer e-mail over phone calls.", "And when will it come?"):
-            print(f"ada:   {asked}\nagent: {answer(shop, memory, thread.id, asked)}")
+        for question in ("Where is order o-17? I prefer e-mail over phone calls.", "And when will it come?"):
+            print(f"ada:   {question}\nagent: {answer(shop, memory, thread.id, question)}")
         shop.process("facts")
         print(
             "looked up",
-            len(LOOKED_UP),
+            len(LOOKUPS),
             "time(s);",
             "learned:",
-            [one.content for one in memory.learnings.list(min_confidence=0)],
+            [learning.content for learning in memory.learnings.list(min_confidence=0)],
         )
         context = memory.context("Is there anything else?", thread=thread.id, budget=400)
         print(context.bar())

@@ -29,7 +29,7 @@ from scoring import Record  # noqa: E402
 WEIGHTS = HERE.parents[1] / "packages" / "analyze" / "src" / "memorist_analyze" / "weights.json"
 PENALTY = 3.0
 MIN_FRAMEWORKS = 2  # a feature of one framework alone is not learned from
-SHOWN = 0.8
+SHOWN_ABOVE = 0.8
 UNREAD_CAP = 0.5
 
 
@@ -81,15 +81,15 @@ def judged(framework: Record, rows: list[Record]) -> list[Sample]:
     """The candidates that somebody judged; those of a function that was missed have no label."""
     verdicts: dict[tuple[str, str, str], bool] = {}
     for finding in framework["findings"]:
-        strategy, _, place = finding["id"].partition("@")
-        verdicts[place.rpartition(":")[0], finding["symbol"], strategy] = finding["verdict"] == "right"
+        strategy, _, location = finding["id"].partition("@")
+        verdicts[location.rpartition(":")[0], finding["symbol"], strategy] = finding["verdict"] == "right"
     others = {(f["path"], f["symbol"]): f["verdict"] for f in framework["without_finding"]}
     samples: list[Sample] = []
     for row in rows:
-        place = (row["path"], row["symbol"])
-        verdict = verdicts.get((*place, row["strategy"]))
-        if verdict is None and not any(key[:2] == place and right for key, right in verdicts.items()):
-            wrong = others.get(place) == "none" or any(key[:2] == place for key in verdicts)
+        location = (row["path"], row["symbol"])
+        verdict = verdicts.get((*location, row["strategy"]))
+        if verdict is None and not any(key[:2] == location and right for key, right in verdicts.items()):
+            wrong = others.get(location) == "none" or any(key[:2] == location for key in verdicts)
             verdict = False if wrong else None
         if verdict is not None:
             samples.append(Sample(framework["name"], row, verdict))
@@ -104,16 +104,16 @@ class Model:
         for sample in samples:
             for name in sample.candidate["f"]:
                 where.setdefault(name, set()).add(sample.framework)
-        self.names = sorted(name for name, seen in where.items() if len(seen) >= MIN_FRAMEWORKS)
+        self.names = sorted(name for name, frameworks in where.items() if len(frameworks) >= MIN_FRAMEWORKS)
         self.index = {name: at + 1 for at, name in enumerate(self.names)}
         inputs = np.array([self._row(s.candidate) for s in samples])
-        wanted = np.array([float(s.right) for s in samples])
+        labels = np.array([float(s.right) for s in samples])
         penalty = np.full(inputs.shape[1], PENALTY)
         penalty[0] = 1e-3
         self.weights = np.zeros(inputs.shape[1])
         for _ in range(40):
             likely = 1 / (1 + np.exp(-inputs @ self.weights))
-            slope = inputs.T @ (likely - wanted) + penalty * self.weights
+            slope = inputs.T @ (likely - labels) + penalty * self.weights
             curve = (inputs.T * (likely * (1 - likely))) @ inputs + np.diag(penalty)
             step = np.linalg.solve(curve, slope)
             self.weights -= step
@@ -143,25 +143,25 @@ class Model:
 
 def left_out(samples: list[Sample]) -> list[float]:
     """The probability of each sample by the weights fitted on the other frameworks."""
-    found = [0.0] * len(samples)
+    probabilities = [0.0] * len(samples)
     for name in sorted({s.framework for s in samples}):
         model = Model([s for s in samples if s.framework != name])
         for at, sample in enumerate(samples):
             if sample.framework == name:
-                found[at] = model.probability(sample.candidate)
-    return found
+                probabilities[at] = model.probability(sample.candidate)
+    return probabilities
 
 
 def show(title: str, samples: list[Sample], likely: list[float]) -> None:
     """Print precision and recall at several thresholds, and how well the probabilities are calibrated."""
     truths = {s.framework: s.truth for s in samples if s.truth is not None}
-    wanted = {(n, i) for n, t in truths.items() for i, e in enumerate(t["eviction"]) if e.get("wired", True)}
+    expected = {(n, i) for n, t in truths.items() for i, e in enumerate(t["eviction"]) if e.get("wired", True)}
     print(f"{title}: {len({s.framework for s in samples})} frameworks, {len(samples)} candidates")
-    for bound in (SHOWN, 0.7, 0.6, 0.5, 0.3, 0.2, 0.1, 0.05):
+    for bound in (SHOWN_ABOVE, 0.7, 0.6, 0.5, 0.3, 0.2, 0.1, 0.05):
         above = [s for s, p in zip(samples, likely, strict=True) if p > bound and s.candidate["wired"]]
         right = sum(s.right for s in above)
-        hit = {(s.framework, i) for s in above for i in s.entries} & wanted
-        recall = f"mechanisms {len(hit)} of {len(wanted)}: {len(hit) / len(wanted):.2f}" if wanted else ""
+        hit = {(s.framework, i) for s in above for i in s.entries} & expected
+        recall = f"mechanisms {len(hit)} of {len(expected)}: {len(hit) / len(expected):.2f}" if expected else ""
         print(f"  above {bound:.2f}: {right} of {len(above)} right: {right / max(1, len(above)):.2f}  {recall}")
     for low in (0.0, 0.2, 0.4, 0.6, 0.8):
         inside = [s.right for s, p in zip(samples, likely, strict=True) if low <= p < low + 0.2]
@@ -195,7 +195,7 @@ def main() -> int:
             show(title, [s for s, _ in part], [p for _, p in part])
     if options.worst:
         for sample, p in sorted(zip(samples, likely, strict=True), key=lambda pair: -pair[1]):
-            if p > SHOWN and not sample.right:
+            if p > SHOWN_ABOVE and not sample.right:
                 c = sample.candidate
                 print(f"{p:.2f} {sample.framework} {c['strategy']} {c['path']}:{c['line']} {c['symbol']} {c['rule']}")
     if options.write:

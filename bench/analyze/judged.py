@@ -21,12 +21,14 @@ CERTAIN_ENOUGH = 0.7
 
 def confirmed(answers: list[Record], bound: float, core: bool) -> list[Record]:
     """The findings that a report shows after these answers."""
-    found: list[Record] = []
+    findings: list[Record] = []
     for answer in answers:
         path = answer["candidate"].partition("@")[2].rpartition(":")[0]
         if answer["kind"] != "none" and answer["certainty"] >= bound and (not core or answer["kind"] in CORE):
-            found.append({"strategy": answer["kind"], "path": path, "line": answer["line"], "symbol": answer["symbol"]})
-    return found
+            findings.append(
+                {"strategy": answer["kind"], "path": path, "line": answer["line"], "symbol": answer["symbol"]}
+            )
+    return findings
 
 
 def main() -> int:
@@ -38,16 +40,16 @@ def main() -> int:
     for core in (True, False):
         print("five core strategies" if core else "all ten strategies")
         for bound in (0.5, 0.6, CERTAIN_ENOUGH, 0.8):
-            right = shown = hit = wanted = 0
+            right = reported = hit = entry_count = 0
             for name, truth in sorted(truths.items()):
                 findings = confirmed(recorded[name], bound, core)
                 entries = [e for e in truth["eviction"] if e.get("wired", True) and (not core or e["strategy"] in CORE)]
                 right += sum(bool(scoring.matched(truth, f)) for f in findings)
-                shown += len(findings)
-                wanted += len(entries)
+                reported += len(findings)
+                entry_count += len(entries)
                 hit += sum(any(e in scoring.matched(truth, f) for f in findings) for e in entries)
-            print(f"  certainty from {bound}: {right} of {shown} right: {right / shown:.2f}, "
-                  f"{hit} of {wanted} found: {hit / wanted:.2f}")  # fmt: skip
+            print(f"  certainty from {bound}: {right} of {reported} right: {right / reported:.2f}, "
+                  f"{hit} of {entry_count} found: {hit / entry_count:.2f}")  # fmt: skip
     return 0
 
 

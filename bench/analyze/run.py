@@ -119,7 +119,7 @@ def _print_frameworks(runs: list[Run]) -> Score:
 
 
 def _line(name: str, result: Score, rest: str) -> str:
-    recall = f"{result.found}/{result.entries}"
+    recall = f"{result.recalled}/{result.entries}"
     precision = f"{result.right}/{result.reported}"
     traps = f"{result.trapped}/{result.traps}"
     sets = "".join(f"{result.f1(n):10.2f}" for n in ("counting", "storage", "slots"))
@@ -132,11 +132,11 @@ def _print_strategies(runs: list[Run]) -> None:
         total.add(scoring.score(run.truth, run.report, core=False))
     print(f"\nAll ten strategies: recall {total.recall:.2f}, precision {total.precision:.2f}")
     for strategy in sorted({e["strategy"] for r in runs for e in r.truth["eviction"]}):
-        one = _of(runs, strategy)
-        print(f"{strategy:22} recall {one.found}/{one.entries}  precision {one.right}/{one.reported}")
+        scored = _of(runs, strategy)
+        print(f"{strategy:22} recall {scored.recalled}/{scored.entries}  precision {scored.right}/{scored.reported}")
     for language in ("python", "typescript"):
         own = _core(runs, language)
-        print(f"{language:22} core recall {own.found}/{own.entries}  core precision {own.right}/{own.reported}")
+        print(f"{language:22} core recall {own.recalled}/{own.entries}  core precision {own.right}/{own.reported}")
 
 
 def _of(runs: list[Run], strategy: str) -> Score:
@@ -154,14 +154,14 @@ def _print_bounded(runs: list[Run]) -> None:
     bounding = ("fifo_message_count", "token_window", "summarization", "vector_swap", "provider_managed")
     right = wrong = open_ = 0
     for run in runs:
-        wanted = any(
+        is_bounded = any(
             e.get("default_on") and e.get("subject") == "history" and e["strategy"] in bounding
             for e in run.truth["eviction"]
         )
-        said = next(c["status"] for c in run.report["checks"] if c["rule"] == "unbounded-history")
-        open_ += said == "cannot tell"
-        right += said == ("holds" if wanted else "fails")
-        wrong += said == ("fails" if wanted else "holds")
+        status = next(c["status"] for c in run.report["checks"] if c["rule"] == "unbounded-history")
+        open_ += status == "cannot tell"
+        right += status == ("holds" if is_bounded else "fails")
+        wrong += status == ("fails" if is_bounded else "holds")
     print(f"\nunbounded-history: right {right}, wrong {wrong}, cannot tell {open_}")
 
 

@@ -10,9 +10,9 @@ from typing import Any
 from memorist_analyze.catalog import canonical
 
 CORE = frozenset({"fifo_message_count", "token_window", "summarization", "vector_swap", "importance_scoring"})
-NEAR = 10
-LARGE_SYMBOL = 400
-TRAP_NEAR = 3
+NEAR_LINES = 10
+LARGE_SYMBOL_LINES = 400
+TRAP_LINES = 3
 
 Record = dict[str, Any]
 
@@ -22,7 +22,7 @@ class Score:
     """Counts of one framework or of several."""
 
     entries: int = 0
-    found: int = 0
+    recalled: int = 0
     reported: int = 0
     right: int = 0
     traps: int = 0
@@ -35,7 +35,7 @@ class Score:
 
     @property
     def recall(self) -> float:
-        return self.found / self.entries if self.entries else 1.0
+        return self.recalled / self.entries if self.entries else 1.0
 
     @property
     def precision(self) -> float:
@@ -66,8 +66,8 @@ def hits(finding: Record, location: Record) -> bool:
     if finding["path"] != location["path"]:
         return False
     first, last = location.get("symbol_span", [location["line"]] * 2)
-    inside = last - first <= LARGE_SYMBOL and first <= finding["line"] <= last
-    return inside or abs(finding["line"] - location["line"]) <= NEAR
+    inside = last - first <= LARGE_SYMBOL_LINES and first <= finding["line"] <= last
+    return inside or abs(finding["line"] - location["line"]) <= NEAR_LINES
 
 
 def in_scope(truth: Record, findings: Iterable[Record]) -> list[Record]:
@@ -81,27 +81,27 @@ def matched(truth: Record, finding: Record) -> list[Record]:
     return [
         e
         for e in truth["eviction"]
-        if e["strategy"] == finding["strategy"] and any(hits(finding, place) for place in e["locations"])
+        if e["strategy"] == finding["strategy"] and any(hits(finding, location) for location in e["locations"])
     ]
 
 
 def is_trap(truth: Record, finding: Record) -> bool:
     """Is a finding at one of the places that only look like memory management?"""
     return any(
-        finding["path"] == n["path"] and abs(finding["line"] - n["line"]) <= TRAP_NEAR for n in truth["negatives"]
+        finding["path"] == n["path"] and abs(finding["line"] - n["line"]) <= TRAP_LINES for n in truth["negatives"]
     )
 
 
 def score(truth: Record, report: Record, *, core: bool = True) -> Score:
     """Score one framework; findings nobody judged count as wrong."""
     result = Score()
-    wanted = [e for e in truth["eviction"] if e.get("wired", True) and (not core or e["strategy"] in CORE)]
+    entries = [e for e in truth["eviction"] if e.get("wired", True) and (not core or e["strategy"] in CORE)]
     findings = [f for f in in_scope(truth, report["eviction"]) if not core or f["strategy"] in CORE]
-    for entry in wanted:
+    for entry in entries:
         near = [f for f in findings if f["strategy"] == entry["strategy"]]
-        hit = [f for f in near if any(hits(f, place) for place in entry["locations"])]
+        hit = [f for f in near if any(hits(f, location) for location in entry["locations"])]
         result.entries += 1
-        result.found += bool(hit)
+        result.recalled += bool(hit)
         if hit:
             result.triggers += 1
             result.triggers_right += any(set(f["trigger"]) & set(entry["trigger"]) for f in hit)
@@ -114,8 +114,8 @@ def score(truth: Record, report: Record, *, core: bool = True) -> Score:
     every = in_scope(truth, report["eviction"])
     result.traps = len(truth["negatives"])
     result.trapped = sum(any(is_trap({"negatives": [n]}, f) for f in every) for n in truth["negatives"])
-    for name, mine, theirs in _sets(truth, report):
-        counts = Counter(right=len(mine & theirs), extra=len(mine - theirs), missing=len(theirs - mine))
+    for name, reported, theirs in _sets(truth, report):
+        counts = Counter(right=len(reported & theirs), extra=len(reported - theirs), missing=len(theirs - reported))
         result.sets[name] = counts
     return result
 
@@ -137,8 +137,8 @@ def _storage(record: Record) -> set[str]:
 
 def order_agreement(truth: Record, report: Record) -> float:
     """Of the pairs of slots both orders have, the share that stand the same way round."""
-    mine = list(dict.fromkeys(report["assembly"]["order"]))
-    theirs = [s for s in dict.fromkeys(truth["assembly"]["order"]) if s in mine]
+    reported = list(dict.fromkeys(report["assembly"]["order"]))
+    theirs = [s for s in dict.fromkeys(truth["assembly"]["order"]) if s in reported]
     pairs = [(a, b) for i, a in enumerate(theirs) for b in theirs[i + 1 :]]
-    same = sum(mine.index(a) < mine.index(b) for a, b in pairs)
+    same = sum(reported.index(a) < reported.index(b) for a, b in pairs)
     return same / len(pairs) if pairs else 1.0

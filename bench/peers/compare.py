@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from ..figures import Figure
-from .environment import PYTHON, prepared, versions
+from .environment import PYTHON, prepare, versions
 
 HERE = Path(__file__).parent
 RAM = "/dev/shm"
-PROCESSES, EACH = 4, 40
+PROCESSES, MESSAGES_PER_PROCESS = 4, 40
 FACTS = 5_000
-DURABLY, ROUNDS = 200, 3
-PATIENCE = 120
+DURABLE_APPENDS, ROUNDS = 200, 3
+TIMEOUT_SECONDS = 120
 Sections = list[tuple[str, list[Figure]]]
 
 
@@ -37,13 +37,13 @@ class Peer:
     title: str
     imports: str
     appends: int = 0
-    held: int = 0
+    history_messages: int = 0
     facts: str = ""
     durable: bool = True
     unfit: str = ""
 
-    def name(self, known: dict[str, str]) -> str:
-        return f"{self.title} ({self.package} {known.get(self.package, 'not installed')})"
+    def name(self, installed: dict[str, str]) -> str:
+        return f"{self.title} ({self.package} {installed.get(self.package, 'not installed')})"
 
 
 PEERS = (
@@ -75,46 +75,46 @@ class Failed(Exception):
 
 def run() -> Sections:
     """All of it; about five minutes."""
-    failed, known = prepared(), versions()
+    failed, installed = prepare(), versions()
     ready = [peer for peer in PEERS if peer.package not in failed and peer.script]
     ram = RAM if os.path.isdir(RAM) else None
     where = "RAM disk" if ram else "disk"
     out: Sections = [
-        (f"Append one message, {where}", [_append(p, p.name(known), p.appends, ram) for p in ready]),
-        ("Append one message, disk", [_durably(p, p.name(known)) for p in ready if p.durable]),
-        (f"Last 20 messages, {where}", [_last(p, p.name(known), ram) for p in ready]),
+        (f"Append one message, {where}", [_append(p, p.name(installed), p.appends, ram) for p in ready]),
+        ("Append one message, disk", [_durably(p, p.name(installed)) for p in ready if p.durable]),
+        (f"Last 20 messages, {where}", [_last(p, p.name(installed), ram) for p in ready]),
     ]
-    facts = [figure for p in ready if p.facts for figure in _facts(p, f"{p.package} {known[p.package]}", ram)]
+    facts = [figure for p in ready if p.facts for figure in _facts(p, f"{p.package} {installed[p.package]}", ram)]
     out.append((f"Facts: {FACTS:,} in 100 namespaces, {where}", facts))
-    together = f"{PROCESSES} processes, one thread, {PROCESSES * EACH} messages, {where}"
-    out.append((together, [_together(p, p.name(known), ram) for p in ready]))
-    imports = [_import(p, p.name(known)) for p in PEERS if p.package not in failed]
+    together = f"{PROCESSES} processes, one thread, {PROCESSES * MESSAGES_PER_PROCESS} messages, {where}"
+    out.append((together, [_together(p, p.name(installed), ram) for p in ready]))
+    imports = [_import(p, p.name(installed)) for p in PEERS if p.package not in failed]
     out.append(("Import, over bare Python", imports))
-    return [*out, *_not_run(failed, known)]
+    return [*out, *_not_run(failed, installed)]
 
 
 def _append(peer: Peer, name: str, count: int, where: str | None) -> Figure:
-    return _compared(peer, f"{name}, {count:,} one by one", "append", count, where)
+    return _compare(peer, f"{name}, {count:,} one by one", "append", count, where)
 
 
 def _durably(peer: Peer, name: str) -> Figure:
     """On a disk a sync takes what it takes at that moment: rounds in turns, the median of each, all rounds told."""
-    what = f"{name}, {DURABLY} one by one, median of {ROUNDS} rounds in turns"
+    what = f"{name}, {DURABLE_APPENDS} one by one, median of {ROUNDS} rounds in turns"
     try:
-        rounds = [_both(peer, "append", DURABLY, None) for _ in range(ROUNDS)]
+        rounds = [_both(peer, "append", DURABLE_APPENDS, None) for _ in range(ROUNDS)]
     except Failed as why:
         return Figure(what, "", f"did not run: {why}")
     sides = [[answer[side]["us"] for answer in rounds] for side in (0, 1)]
     ours, theirs = (statistics.median(side) for side in sides)
-    told = [f"{_micros(statistics.median(side))} ({', '.join(f'{us:,.0f}' for us in side)})" for side in sides]
-    return Figure(what, told[0], told[1], ours / theirs, 1.0)
+    cells = [f"{_micros(statistics.median(side))} ({', '.join(f'{us:,.0f}' for us in side)})" for side in sides]
+    return Figure(what, cells[0], cells[1], ours / theirs, 1.0)
 
 
 def _last(peer: Peer, name: str, where: str | None) -> Figure:
-    return _compared(peer, f"{name}, of {peer.held:,}", "last", peer.held, where)
+    return _compare(peer, f"{name}, of {peer.history_messages:,}", "last", peer.history_messages, where)
 
 
-def _compared(peer: Peer, what: str, job: str, count: int, where: str | None) -> Figure:
+def _compare(peer: Peer, what: str, job: str, count: int, where: str | None) -> Figure:
     try:
         ours, theirs = _both(peer, job, count, where)
     except Failed as why:
@@ -144,15 +144,15 @@ def _both(peer: Peer, job: str, count: int, where: str | None) -> tuple[dict[str
 
 
 def _together(peer: Peer, name: str, where: str | None) -> Figure:
-    told = [_crowd(script, where) for script in ("ours", peer.script)]
-    return Figure(name, told[0], told[1])
+    outcomes = [_crowd(script, where) for script in ("ours", peer.script)]
+    return Figure(name, outcomes[0], outcomes[1])
 
 
 def _crowd(script: str, where: str | None) -> str:
     """What became of the messages of several writers who begin at the same moment."""
     with _folder(where) as folder:
-        writers = [_start(script, "write", folder, EACH, str(me)) for me in range(PROCESSES)]
-        until = time.monotonic() + PATIENCE
+        writers = [_start(script, "write", folder, MESSAGES_PER_PROCESS, str(me)) for me in range(PROCESSES)]
+        until = time.monotonic() + TIMEOUT_SECONDS
         while len(list(Path(folder).glob("ready*"))) < sum(w.poll() is None for w in writers):
             if time.monotonic() > until:
                 break
@@ -161,17 +161,17 @@ def _crowd(script: str, where: str | None) -> str:
         acknowledged, refused, errors = 0, 0, set()
         for writer in writers:
             try:
-                told = _answer(writer)
+                report = _answer(writer)
             except Failed as why:
-                told = {"acknowledged": 0, "refused": EACH, "errors": [str(why)[:80]]}
-            acknowledged, refused = acknowledged + told["acknowledged"], refused + told["refused"]
-            errors |= set(told["errors"])
+                report = {"acknowledged": 0, "refused": MESSAGES_PER_PROCESS, "errors": [str(why)[:80]]}
+            acknowledged, refused = acknowledged + report["acknowledged"], refused + report["refused"]
+            errors |= set(report["errors"])
         try:
-            kept = _ask(script, "kept", folder, 10 * PROCESSES * EACH)["kept"]
+            stored = _ask(script, "kept", folder, 10 * PROCESSES * MESSAGES_PER_PROCESS)["kept"]
         except Failed as why:
             return f"cannot be read afterwards: {why}"
-    said = f"{refused} refused ({', '.join(sorted(errors))})" if refused else "none refused"
-    return f"{acknowledged - kept} lost, {said}"
+    refusals = f"{refused} refused ({', '.join(sorted(errors))})" if refused else "none refused"
+    return f"{acknowledged - stored} lost, {refusals}"
 
 
 def _import(peer: Peer, name: str) -> Figure:
@@ -180,8 +180,8 @@ def _import(peer: Peer, name: str) -> Figure:
     return Figure(f"{name}: `import {peer.imports}`", f"{ours:.0f} ms", f"{theirs:.0f} ms", ours / theirs, 1.0)
 
 
-def _not_run(failed: dict[str, str], known: dict[str, str]) -> Sections:
-    rows = [Figure(peer.name(known), "", peer.unfit) for peer in PEERS if peer.unfit]
+def _not_run(failed: dict[str, str], installed: dict[str, str]) -> Sections:
+    rows = [Figure(peer.name(installed), "", peer.unfit) for peer in PEERS if peer.unfit]
     rows += [Figure(package, "", f"did not install: {why}") for package, why in failed.items()]
     servers = "need a server; beside them stand bench/postgres.py and bench/redis.py, against the bare drivers"
     rows.append(Figure("the peers' Redis and Postgres stores", "", servers))
@@ -193,11 +193,11 @@ def _not_run(failed: dict[str, str], known: dict[str, str]) -> Sections:
 
 @contextmanager
 def _folder(where: str | None) -> Iterator[str]:
-    made = tempfile.mkdtemp(prefix="memorist-peers-", dir=where)
+    folder = tempfile.mkdtemp(prefix="memorist-peers-", dir=where)
     try:
-        yield made
+        yield folder
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _start(script: str, job: str, folder: str, count: int, *rest: str) -> subprocess.Popen[str]:
@@ -211,14 +211,14 @@ def _start(script: str, job: str, folder: str, count: int, *rest: str) -> subpro
 
 def _answer(process: subprocess.Popen[str]) -> dict[str, Any]:
     try:
-        said, complaint = process.communicate(timeout=PATIENCE)
+        output, complaint = process.communicate(timeout=TIMEOUT_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
-        raise Failed(f"not done in {PATIENCE} s") from None
+        raise Failed(f"not done in {TIMEOUT_SECONDS} s") from None
     if process.returncode:
         raise Failed((complaint.strip().splitlines() or ["no reason given"])[-1][:160])
-    answer: dict[str, Any] = json.loads(said.splitlines()[-1])
+    answer: dict[str, Any] = json.loads(output.splitlines()[-1])
     return answer
 
 

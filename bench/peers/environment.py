@@ -21,12 +21,12 @@ PACKAGES = (
 )
 
 
-def prepared() -> dict[str, str]:
+def prepare() -> dict[str, str]:
     """Make the environment where it is missing; the first package of each line, with why it did not install."""
     if not PYTHON.exists():
         subprocess.run([sys.executable, "-m", "venv", str(VENV)], check=True)
-    wanted = " ".join(PACKAGES).split()
-    if set(wanted) <= set(versions()) or _install(wanted) is None:
+    requirements = " ".join(PACKAGES).split()
+    if set(requirements) <= set(versions()) or _install(requirements) is None:
         return {}
     # Not all together: then one by one, to know which.
     failed = {line.split()[0]: _install(line.split()) for line in PACKAGES}
@@ -42,5 +42,5 @@ def versions() -> dict[str, str]:
 
 def _install(packages: list[str]) -> str | None:
     command = [str(PYTHON), "-m", "pip", "-qq", "--disable-pip-version-check", "install", *packages]
-    done = subprocess.run(command, capture_output=True, text=True)
-    return None if done.returncode == 0 else (done.stderr.strip().splitlines() or ["pip failed"])[-1][:200]
+    process = subprocess.run(command, capture_output=True, text=True)
+    return None if process.returncode == 0 else (process.stderr.strip().splitlines() or ["pip failed"])[-1][:200]

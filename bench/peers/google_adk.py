@@ -21,7 +21,7 @@ class Events:
         self.service = DatabaseSessionService(db_url=f"sqlite+aiosqlite:///{folder}/adk.db")
         self.session: Any = None
 
-    async def _held(self) -> Any:
+    async def _open_session(self) -> Any:
         if self.session is None:
             self.session = await self.service.get_session(**NAMES, config=GetSessionConfig(num_recent_events=1))
         if self.session is None:
@@ -29,16 +29,16 @@ class Events:
         return self.session
 
     async def append(self, text: str) -> None:
-        said = types.Content(role="user", parts=[types.Part(text=text)])
-        await self.service.append_event(await self._held(), Event(author="user", content=said))
+        content = types.Content(role="user", parts=[types.Part(text=text)])
+        await self.service.append_event(await self._open_session(), Event(author="user", content=content))
 
     async def fill(self, texts: Sequence[str]) -> None:
         for text in texts:
             await self.append(text)
 
     async def last(self, count: int) -> int:
-        found: Any = await self.service.get_session(**NAMES, config=GetSessionConfig(num_recent_events=count))
-        return len(found.events)
+        session: Any = await self.service.get_session(**NAMES, config=GetSessionConfig(num_recent_events=count))
+        return len(session.events)
 
     async def close(self) -> None:
         await self.service.close()

@@ -23,8 +23,8 @@ class Saver:
         self.config: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
 
     def _messages(self) -> list[Any]:
-        found = self.saver.get_tuple(self.config)
-        return [] if found is None else found.checkpoint["channel_values"]["messages"]
+        saved = self.saver.get_tuple(self.config)
+        return [] if saved is None else saved.checkpoint["channel_values"]["messages"]
 
     def _save(self, messages: list[Any]) -> None:
         checkpoint = empty_checkpoint()

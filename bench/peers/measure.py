@@ -56,15 +56,15 @@ async def median_of(work: Callable[[int], Awaitable[Any]], count: int) -> float:
 
 
 async def append(peer: Peer, count: int) -> dict[str, Any]:
-    said = texts(count)
-    return {"us": await median_of(lambda i: peer.append(said[i]), count)}
+    contents = texts(count)
+    return {"us": await median_of(lambda i: peer.append(contents[i]), count)}
 
 
 async def last(peer: Peer, count: int) -> dict[str, Any]:
     await peer.fill(texts(count))
-    got = await peer.last(20)
-    if got != 20:
-        raise RuntimeError(f"asked for the last 20 messages and got {got}")
+    received = await peer.last(20)
+    if received != 20:
+        raise RuntimeError(f"asked for the last 20 messages and got {received}")
     begun = time.perf_counter()
     await peer.last(20)
     # A peer that reads everything is not asked for it a hundred times.
@@ -74,13 +74,13 @@ async def last(peer: Peer, count: int) -> dict[str, Any]:
 
 async def facts(peer: Facts, count: int) -> dict[str, Any]:
     value = {"text": "some value", "number": 7}
-    put = await median_of(lambda i: peer.put(f"space{i % SPACES}", f"key{i}", value), count)
+    put_us = await median_of(lambda i: peer.put(f"space{i % SPACES}", f"key{i}", value), count)
     if not await peer.get("space1", "key1"):
         raise RuntimeError("a fact that was put is not there")
     get = await median_of(lambda i: peer.get(f"space{i % SPACES}", f"key{i}"), min(count, 2000))
     if await peer.list("space1") != count // SPACES:
         raise RuntimeError("facts that were put are not listed")
-    return {"put": put, "get": get, "list": await median_of(lambda i: peer.list(f"space{i % SPACES}"), 200)}
+    return {"put": put_us, "get": get, "list": await median_of(lambda i: peer.list(f"space{i % SPACES}"), 200)}
 
 
 async def write(peer: Peer, each: int, me: str) -> dict[str, Any]:
@@ -102,20 +102,20 @@ def _line_up(folder: Path, me: str) -> None:
         time.sleep(0.005)
 
 
-async def kept(peer: Peer, most: int) -> dict[str, Any]:
+async def count_stored(peer: Peer, most: int) -> dict[str, Any]:
     return {"kept": await peer.last(most)}
 
 
 def main(peer: Callable[[str], Any], keeper: Callable[[str], Any] | None = None) -> None:
     """Do the job the command line names."""
     job, folder, count, *rest = sys.argv[1:]
-    jobs: dict[str, Any] = {"append": append, "last": last, "facts": facts, "write": write, "kept": kept}
+    jobs: dict[str, Any] = {"append": append, "last": last, "facts": facts, "write": write, "kept": count_stored}
 
     async def run() -> dict[str, Any]:
         opened = (keeper or peer)(folder) if job == "facts" else peer(folder)
         try:
-            done: dict[str, Any] = await jobs[job](opened, int(count), *rest)
-            return done
+            figures: dict[str, Any] = await jobs[job](opened, int(count), *rest)
+            return figures
         finally:
             await opened.close()
 

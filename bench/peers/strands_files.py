@@ -20,8 +20,8 @@ class Files:
         self.next = len(self.manager.list_messages("t", "a"))
 
     async def append(self, text: str) -> None:
-        said: Any = {"role": "user", "content": [{"text": text}]}
-        self.manager.create_message("t", "a", SessionMessage(said, self.next))
+        message: Any = {"role": "user", "content": [{"text": text}]}
+        self.manager.create_message("t", "a", SessionMessage(message, self.next))
         self.next += 1
 
     async def fill(self, texts: Sequence[str]) -> None:

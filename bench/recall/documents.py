@@ -28,21 +28,21 @@ def main() -> None:
     ap.add_argument("--show", action="store_true")
     a = ap.parse_args()
     rows = [json.loads(line) for line in (a.data / "questions.jsonl").read_text(encoding="utf-8").splitlines()]
-    mine = [row for row in rows if row["part"] == a.part]
+    questions = [row for row in rows if row["part"] == a.part]
     warnings.simplefilter("ignore")
     with Memory("memory://", user="ada", worker=False, embedder=a.embedder) as memory:
         for path in [*sorted(a.data.glob("*.md")), *a.beside]:
             memory.documents.add("user:ada", path.read_text(encoding="utf-8"), title=path.stem, source=path.name)
         for budget in a.budgets:
-            found = 0
-            for row in mine:
+            contained = 0
+            for row in questions:
                 context = memory.context(row["question"], budget=budget)
                 request = " ".join("\n".join(str(m["content"]) for m in context.messages(merge=False)[:-1]).split())
-                held = " ".join(row["answer"].replace("<", "&lt;").split()).casefold() in request.casefold()
-                found += held
-                if not held and a.show:
+                is_contained = " ".join(row["answer"].replace("<", "&lt;").split()).casefold() in request.casefold()
+                contained += is_contained
+                if not is_contained and a.show:
                     print(f"  {budget}: {row['document']}: {row['question']} [{row['answer']}]")
-            print(f"{budget} tokens: {found} of {len(mine)} ({100 * found / len(mine):.0f} %)")
+            print(f"{budget} tokens: {contained} of {len(questions)} ({100 * contained / len(questions):.0f} %)")
 
 
 if __name__ == "__main__":

@@ -35,28 +35,28 @@ from memorist.recall.ranking import Weights, calibrate, evidence_of, instruction
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-FIT = {
+FITTED_SETS = {
     "lme500.json": 1.0, "lme500.named": 1.0, "realmem.json": 1.0, "vehicle.json": 1.5, "memorycode.json": 0.7,
     "proactive.json": 1.0, "factconsolidation.json": 0.5,
 }  # fmt: skip
 """The sets that weights are fitted on, and how much each counts."""
-SMALL = {
+SMALL_SETS = {
     "lme500.small": 0.5, "realmem.small": 0.5, "vehicle.small": 0.5, "proactive.small": 0.5, "memorycode.small": 0.3,
 }  # fmt: skip
 """Small memories, cut from the same files; ranking is not fitted on them."""
 MEASURE_ONLY = ("locomo.json", "beam.json", "personamem2.json")
 NO_STRANGERS = {"memorycode", "factconsolidation"}
 """Sets whose questions have answers in the other conversations too."""
-INSTRUCTED = "memorycode"
+INSTRUCTED_SET = "memorycode"
 """The set whose evidence is standing instructions, which a request need not share a word with."""
 UNANSWERABLE = {"stranger": 0.4, "foreign": 0.4, "chatter": 0.2}
 """Questions of other conversations, questions of other sets, and small talk, for which nothing should be found, and how
 much each counts; the questions of a conversation itself count 1."""
-FIXED = {"confidence": 1.0}
+FIXED_WEIGHTS = {"confidence": 1.0}
 """Weights set by hand: no set has doubtful or superseded records."""
-HELD_OUT = 3
+HELD_OUT_EVERY = 3
 """Every third conversation is held out when figures of unseen conversations are reported."""
-STEPS, PENALTY, RATE = 150, 2e-3, 0.15
+STEPS, PENALTY, LEARNING_RATE = 150, 2e-3, 0.15
 LEVELS = tuple(round(step / 100, 2) for step in range(100))
 HIT_LEVELS = (0.0, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1)
 """The floors to choose from: of a question, and of each hit."""
@@ -101,7 +101,7 @@ def rows_of(folder: Path, name: str, *, vectors: bool) -> list[Row]:
         if not vectors:
             case.pool.similarity = None
         number = talks.setdefault(case.conversation, len(talks))
-        rows.append(Row(name, case, matrix(case), number % HELD_OUT == HELD_OUT - 1))
+        rows.append(Row(name, case, matrix(case), number % HELD_OUT_EVERY == HELD_OUT_EVERY - 1))
     return rows
 
 
@@ -115,7 +115,7 @@ def matrix(case: Case) -> Floats:
 
 def columns(row: Row) -> dict[str, Floats]:
     """The features of a question's candidates by name."""
-    return {name: row.x[:, place] for place, name in enumerate(FEATURES)}
+    return {name: row.x[:, column] for column, name in enumerate(FEATURES)}
 
 
 class Problem:
@@ -123,14 +123,14 @@ class Problem:
 
     def __init__(self, rows: Sequence[Row]) -> None:
         answerable = [row for row in rows if row.case.gold & set(row.case.units)]
-        per_set = {name: sum(row.name == name for row in answerable) for name in FIT}
+        per_set = {name: sum(row.name == name for row in answerable) for name in FITTED_SETS}
         parts, units, questions, gold, weights, at = [], [], [], [], [], 0
         for row in answerable:
             order = sorted(range(len(row.case.units)), key=lambda i: row.case.units[i])
             last, starts, flags = None, [], []
-            for number, place in enumerate(order):
-                if row.case.units[place] != last:
-                    last = row.case.units[place]
+            for number, candidate in enumerate(order):
+                if row.case.units[candidate] != last:
+                    last = row.case.units[candidate]
                     starts.append(at + number)
                     flags.append(last in row.case.gold)
             if all(flags):
@@ -138,7 +138,7 @@ class Problem:
             questions.append(len(units))
             units += starts
             gold += flags
-            weights.append(FIT[row.name] / per_set[row.name])
+            weights.append(FITTED_SETS[row.name] / per_set[row.name])
             parts.append(row.x[order])
             at += len(order)
         self.x, self.gold = np.concatenate(parts), np.array(gold)
@@ -167,13 +167,13 @@ class Problem:
 def fit_weights(rows: Sequence[Row], without: Sequence[str] = ()) -> dict[str, float]:
     """Weights of the features, none below zero, by Adam."""
     problem = Problem(rows)
-    learned = np.array([name not in FIXED and name not in without for name in FEATURES])
-    w = np.where(learned, 0.3, [FIXED.get(name, 0.0) for name in FEATURES])
+    learned = np.array([name not in FIXED_WEIGHTS and name not in without for name in FEATURES])
+    w = np.where(learned, 0.3, [FIXED_WEIGHTS.get(name, 0.0) for name in FEATURES])
     m, v = np.zeros(len(w)), np.zeros(len(w))
     for step in range(1, STEPS + 1):
         g = (problem.gradient(w) + PENALTY * w) * learned
         m, v = 0.9 * m + 0.1 * g, 0.99 * v + 0.01 * g * g
-        rate = RATE * min(1.0, 2 * (1 - step / (STEPS + 1)))
+        rate = LEARNING_RATE * min(1.0, 2 * (1 - step / (STEPS + 1)))
         move = rate * (m / (1 - 0.9**step)) / (np.sqrt(v / (1 - 0.99**step)) + 1e-9)
         w = np.where(learned, np.maximum(w - move, 0.0), w)
     return {name: round(float(value), 2) for name, value in zip(FEATURES, w, strict=True) if name not in without}
@@ -211,24 +211,24 @@ def fit_calibration(rows: Sequence[Row], weights: dict[str, float]) -> Weights:
         values = columns(row)
         signals.append(evidence_of(case.pool, values))
         wishes.append(float(instructions(values, raw).max(initial=0.0)))
-        share = {**FIT, **SMALL}[row.name] / sizes[row.name, row.unanswerable]
+        share = {**FITTED_SETS, **SMALL_SETS}[row.name] / sizes[row.name, row.unanswerable]
         weight.append(share * UNANSWERABLE.get(row.unanswerable, 1.0))
         if not row.unanswerable:
             likely = likelihood_of(case.pool, raw)
-            for place in judged(row, raw):
-                xs.append([float(value[place]) for value in likely.values()])
-                ys.append(float(case.units[place] in case.gold))
+            for candidate in judged(row, raw):
+                xs.append([float(value[candidate]) for value in likely.values()])
+                ys.append(float(case.units[candidate] in case.gold))
                 ws.append(share)
     names = list(signals[0])
     x, by = np.array([list(row.values()) for row in signals]), np.array(weight)
     answers = np.array([0.0 if row.unanswerable else 1.0 for row in judged_rows])
-    instructed = np.array([row.name.partition(".")[0] == INSTRUCTED for row in judged_rows]) & (answers > 0)
+    instructed = np.array([row.name.partition(".")[0] == INSTRUCTED_SET for row in judged_rows]) & (answers > 0)
     scale = np.where(x.std(axis=0) > 0, x.std(axis=0), 1.0)
     topical = ~instructed
     w = logistic((x / scale)[topical], answers[topical], by[topical]) / scale
     wish = np.array(wishes)[:, None]
-    asked = instructed | (answers == 0)
-    w_wish = logistic(wish[asked], answers[asked], by[asked], offset=(x @ w)[asked])
+    wishful = instructed | (answers == 0)
+    w_wish = logistic(wish[wishful], answers[wishful], by[wishful], offset=(x @ w)[wishful])
     h = logistic(np.array(xs), np.array(ys), np.array(ws))
     return Weights(
         weights,
@@ -242,8 +242,8 @@ def judged(row: Row, raw: Floats, units: Sequence[str] | None = None) -> list[in
     """The best candidates; of a session the best one, as the evidence does not say which of its turns counts."""
     chosen: Sequence[str] = row.case.units if units is None else units
     places: dict[str, int] = {}
-    for place in np.argsort(-raw, kind="stable").tolist():
-        places.setdefault(chosen[int(place)], place)
+    for candidate in np.argsort(-raw, kind="stable").tolist():
+        places.setdefault(chosen[int(candidate)], candidate)
         if len(places) == DEPTH:
             break
     return list(places.values())
@@ -259,12 +259,12 @@ def figures(
         if case.category in UNANSWERABLE or row.excluded or not only(row):
             continue
         order = np.argsort(-scores(row, weights), kind="stable").tolist()
-        units = list(dict.fromkeys(case.units[place] for place in order))
-        spent = np.cumsum([max(1, len(case.texts[place]) // 4) for place in order])
-        sent = order[: int((spent <= 2000).sum())]
-        inside = {case.units[place] for place in sent}
+        units = list(dict.fromkeys(case.units[candidate] for candidate in order))
+        spent = np.cumsum([max(1, len(case.texts[candidate]) // 4) for candidate in order])
+        within_budget = order[: int((spent <= 2000).sum())]
+        inside = {case.units[candidate] for candidate in within_budget}
         if not case.gold:
-            text = " ".join(case.texts[place] for place in sent).lower()
+            text = " ".join(case.texts[candidate] for candidate in within_budget).lower()
             out.setdefault("two hops, answer in 2,000 tokens", []).append(any(a.lower() in text for a in case.answers))
             continue
         for k in (1, 5, 10):
@@ -291,7 +291,9 @@ def calibration_figures(rows: Sequence[Row], table: Weights) -> dict[str, float]
         assert row.case.pool is not None
         _, score, _, units = ranked(row, table)
         fewer = next((size for size in SIZES if row.case.pool.stats.entries < size), None)
-        judgements = [(float(score[place]), units[place] in row.case.gold) for place in judged(row, score, units)[:10]]
+        judgements = [
+            (float(score[candidate]), units[candidate] in row.case.gold) for candidate in judged(row, score, units)[:10]
+        ]
         for name in ("", f", fewer than {fewer:,} entries" if fewer else f", {SIZES[-1]:,} entries and more"):
             by_size.setdefault(f"expected calibration error{name}", []).extend(judgements)
     return {name: calibration_error(judgements) for name, judgements in sorted(by_size.items())}
@@ -307,7 +309,7 @@ def calibration_error(judgements: Sequence[tuple[float, bool]]) -> float:
     return round(float(error), 3)
 
 
-def sent(row: Row, floors: dict[str, float]) -> Flags:
+def sent_flags(row: Row, floors: dict[str, float]) -> Flags:
     """Which candidates of a question are sent in 2,000 tokens."""
     related, score, tokens, _ = row.ranked
     above: Flags = (score >= floors["hit"]) & (related >= floors["question"])
@@ -321,7 +323,7 @@ def evidence_sent(rows: Sequence[Row], floors: dict[str, float]) -> dict[str, fl
         if row.unanswerable or row.excluded or not row.case.gold:
             continue
         units = row.ranked[3]
-        inside = {units[place] for place in np.nonzero(sent(row, floors))[0].tolist()}
+        inside = {units[candidate] for candidate in np.nonzero(sent_flags(row, floors))[0].tolist()}
         shares.setdefault(row.name, []).append(len(row.case.gold & inside) / len(row.case.gold))
     return {name: 100 * float(np.mean(values)) for name, values in shares.items()}
 
@@ -348,8 +350,8 @@ def ranked(row: Row, table: Weights) -> tuple[Floats, Floats, NDArray[np.int64],
     raw = scores(row, table.features)
     related, score = calibrate(case.pool, columns(row), raw, table)
     order = np.argsort(-raw, kind="stable").tolist()
-    tokens = np.array([max(1, len(case.texts[place]) // 4) for place in order], np.int64)
-    return related[order], score[order], tokens, [case.units[place] for place in order]
+    tokens = np.array([max(1, len(case.texts[candidate]) // 4) for candidate in order], np.int64)
+    return related[order], score[order], tokens, [case.units[candidate] for candidate in order]
 
 
 def report_floors(rows: Sequence[Row], table: Weights, title: str) -> None:
@@ -363,7 +365,7 @@ def report_floors(rows: Sequence[Row], table: Weights, title: str) -> None:
         tokens: dict[str, list[int]] = {}
         for row in rows:
             if (row.unanswerable == kind and kind) or (not kind and row.unanswerable):
-                tokens.setdefault(row.name, []).append(int(row.ranked[2][sent(row, table.floors)].sum()))
+                tokens.setdefault(row.name, []).append(int(row.ranked[2][sent_flags(row, table.floors)].sum()))
         every = [number for numbers in tokens.values() for number in numbers]
         if every:
             share, median, most = np.mean(np.array(every) > 0), np.median(every), np.percentile(every, 95)
@@ -371,15 +373,15 @@ def report_floors(rows: Sequence[Row], table: Weights, title: str) -> None:
             print(f"    {kind or 'all of these'}: {100 * share:.1f} % get something ({by})")
             print(f"    {'':12}  median {median:.0f}, 95 % up to {most:.0f} tokens")
     for kind in UNANSWERABLE:
-        asked = [row.case.pool for row in rows if row.unanswerable == kind and row.case.pool is not None]
-        if asked:
-            hits = np.mean([rank(pool, table).findable.any() for pool in asked])
+        pools = [row.case.pool for row in rows if row.unanswerable == kind and row.case.pool is not None]
+        if pools:
+            hits = np.mean([rank(pool, table).findable.any() for pool in pools])
             print(f"    {kind}: plain recall returns something for {100 * hits:.1f} %")
 
 
 def fingerprint(folder: Path) -> dict[str, str]:
     """The SHA-256 of each file that the weights were fitted on."""
-    names = dict.fromkeys(f"{Path(name).stem}.json" for name in FIT)
+    names = dict.fromkeys(f"{Path(name).stem}.json" for name in FITTED_SETS)
     return {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}
 
 
@@ -395,14 +397,14 @@ def main() -> None:
     tables = {}
     for kind in ("default", "none"):
         vectors = kind == "default"
-        sets = {name: rows_of(a.folder, name, vectors=vectors) for name in FIT}
+        sets = {name: rows_of(a.folder, name, vectors=vectors) for name in FITTED_SETS}
         every = [row for rows in sets.values() for row in rows]
-        few = [row for name in SMALL for row in rows_of(a.folder, name, vectors=vectors)]
+        few = [row for name in SMALL_SETS for row in rows_of(a.folder, name, vectors=vectors)]
         tables[kind] = choose_floors(every, fit_calibration([*every, *few], fit_weights(every)))
         print(f"# {kind}: {tables[kind].features}\n  answer here: {tables[kind].evidence}\n  hit: {tables[kind].hit}")
-        seen = [row for row in every if not row.held_out]
+        training = [row for row in every if not row.held_out]
         few_seen = [row for row in few if not row.held_out]
-        table = choose_floors(seen, fit_calibration([*seen, *few_seen], fit_weights(seen)))
+        table = choose_floors(training, fit_calibration([*training, *few_seen], fit_weights(training)))
         print("  conversations left out of the fit, then all:")
         for name, rows in sets.items():
             print(f"  {name:24} {figures(rows, table.features, lambda row: row.held_out)}")
@@ -420,11 +422,11 @@ def main() -> None:
                 print(f"  {name:24} {figures(rows, tables[kind].features)} {calibration_figures(rows, tables[kind])}")
                 report_floors(rows, tables[kind], name)
         for feature in ("", *FEATURES) if a.ablate else ():
-            if feature not in FIXED:
+            if feature not in FIXED_WEIGHTS:
                 less = fit_weights(every, [feature]) if feature else tables[kind].features
                 by = {name: figures(rows, less) for name, rows in sets.items()}
-                shown = (f"{row['R@10']:.1f} / {row['in 2,000 tokens']:.1f}" for row in by.values())
-                print(f"  | {feature or '(nothing)'} | {' | '.join(shown)} |", flush=True)
+                cells = (f"{row['R@10']:.1f} / {row['in 2,000 tokens']:.1f}" for row in by.values())
+                print(f"  | {feature or '(nothing)'} | {' | '.join(cells)} |", flush=True)
     origin = {
         "command": f"make recall-fit DATA=FOLDER (python bench/recall/fit.py FOLDER --date {a.date} --write)",
         "date": a.date,

@@ -33,17 +33,17 @@ def places(row: dict[str, Any], embedder: str | None = "default") -> list[int]:
     with memory:
         for text in row["memories"]:
             memory.threads.append(memory.threads.create("user:ada").id, text)
-        found = []
+        ranks = []
         for question in row["questions"]:
             texts = [hit.text for hit in memory.recall(question["q"])]
             answer = row["memories"][question["answer"]]
-            found.append(texts.index(answer) + 1 if answer in texts else 1_000)
-        return found
+            ranks.append(texts.index(answer) + 1 if answer in texts else 1_000)
+        return ranks
 
 
-def across(row: dict[str, Any], asked: list[dict[str, Any]]) -> dict[str, Any]:
+def across(row: dict[str, Any], questions: list[dict[str, Any]]) -> dict[str, Any]:
     """The memories of a language with the questions of another."""
-    pairs = zip(asked, row["questions"], strict=True)
+    pairs = zip(questions, row["questions"], strict=True)
     return {**row, "questions": [{"q": question["q"], "answer": own["answer"]} for question, own in pairs]}
 
 
@@ -56,16 +56,16 @@ def main() -> None:
     total = [0, 0, 0]
     sets = rows()
     if a.asked_in:
-        asked = next(row for row in sets if row["lang"] == a.asked_in)["questions"]
-        sets = [across(row, asked) for row in sets if row["lang"] != a.asked_in]
+        questions = next(row for row in sets if row["lang"] == a.asked_in)["questions"]
+        sets = [across(row, questions) for row in sets if row["lang"] != a.asked_in]
     for row in sets:
-        found = places(row, None if a.embedder == "none" else a.embedder)
-        first, three = sum(place == 1 for place in found), sum(place <= 3 for place in found)
-        total = [total[0] + first, total[1] + three, total[2] + len(found)]
-        print(f"{row['lang']}  first {first} of {len(found)}, among three {three}")
-        for question, place in zip(row["questions"], found, strict=True):
-            if a.show and place > 1:
-                print(f"    {place}: {question['q']} [{row['memories'][question['answer']]}]")
+        ranks = places(row, None if a.embedder == "none" else a.embedder)
+        first, three = sum(rank == 1 for rank in ranks), sum(rank <= 3 for rank in ranks)
+        total = [total[0] + first, total[1] + three, total[2] + len(ranks)]
+        print(f"{row['lang']}  first {first} of {len(ranks)}, among three {three}")
+        for question, rank in zip(row["questions"], ranks, strict=True):
+            if a.show and rank > 1:
+                print(f"    {rank}: {question['q']} [{row['memories'][question['answer']]}]")
     print(f"first {total[0]} of {total[2]}, among three {total[1]}")
 
 

@@ -30,21 +30,21 @@ from memorist.runtime import run_blocking
 from memorist.stores.base import EntryFilter
 
 SOURCE = Path(memorist.__file__).parent
-MADE_BY = ("recall/analyze.py", "recall/query.py", "recall/lexical.py",
+POOL_SOURCES = ("recall/analyze.py", "recall/query.py", "recall/lexical.py",
            "recall/candidates.py", "recall/vectors.py", "languages/en/talk.toml", "embed/wordllama.py")  # fmt: skip
-DEPTH = 50
+POOL_DEPTH = 50
 Item = TypeVar("Item")
-SMALL_MEMORIES, BESIDE = 80, 2
+SMALL_MEMORIES, TURNS_BESIDE = 80, 2
 """How many small memories are made of a set, and how many turns on each side of the evidence they have."""
 SMALL_SIZES = (5, 15, 50, 150)
 """How many turns small memories have, in turn, unless their evidence alone has more."""
-STRANGERS = 120
+STRANGER_QUESTIONS = 120
 """How many questions of other conversations are asked of the conversations of a set: they have no answer there."""
-FOREIGN = 60
+FOREIGN_QUESTIONS = 60
 """How many questions of other sets, and how many turns of small talk, are asked of the conversations of a set."""
-OTHERS = ("lme500.json", "realmem.json", "vehicle.json", "memorycode.json")
+FOREIGN_SETS = ("lme500.json", "realmem.json", "vehicle.json", "memorycode.json")
 CHATTER_WORDS, CHATTER_TERMS = 8, 2
-BATCH = 200
+BATCH_MESSAGES = 200
 
 _OWN = re.compile(r"\b(I'm|I've|I'd|I|me|my|mine)\b")
 _NAMES = ("Anna", "Boris", "Clara", "David", "Elena", "Felix", "Greta", "Hugo")
@@ -86,8 +86,8 @@ class Talk:
                 self._threads[session] = f"s{len(self._threads):05}"  # the same ids on every run
                 self.memory.threads.create("user:ada", id=self._threads[session])
             spoken = [turn for turn in turns if turn.session == session]
-            for at in range(0, len(spoken), BATCH):
-                part = spoken[at : at + BATCH]
+            for at in range(0, len(spoken), BATCH_MESSAGES):
+                part = spoken[at : at + BATCH_MESSAGES]
                 receipts = self.memory.threads.append(self._threads[session], *map(message_of, part))
                 self.turn_of.update((r.message.id, turn.id) for r, turn in zip(receipts, part, strict=True))
 
@@ -95,7 +95,7 @@ class Talk:
         """The pool of a question, without the vectors of its candidates."""
         recalling = Recalling(self.memory._core)
         only = EntryFilter(("message",))
-        pool = run_blocking(recalling.pool(question.text, namespaces="user:ada", asked=only, top_k=DEPTH))
+        pool = run_blocking(recalling.pool(question.text, namespaces="user:ada", asked=only, top_k=POOL_DEPTH))
         turns: list[str] = []
         if pool is not None:
             pool.entries = [msgspec.structs.replace(entry, vector=None) for entry in pool.entries]
@@ -112,8 +112,8 @@ class Talk:
 
 def cases_of(path: Path, embedder: str | None) -> Iterator[Case]:
     """Every question of a set, and questions of its other conversations, as cases."""
-    made = {".named": named, ".small": small}.get(path.suffix)
-    data = load(path) if made is None else made(load(path))
+    derive = {".named": named, ".small": small}.get(path.suffix)
+    data = load(path) if derive is None else derive(load(path))
     every = [(talk, question) for talk in data.conversations for question in talk.questions]
     foreign, chatter = unanswerable(path)
     for talk in data.conversations:
@@ -123,35 +123,35 @@ def cases_of(path: Path, embedder: str | None) -> Iterator[Case]:
             warnings.simplefilter("ignore")
             whole = Memory("memory://", org=org, embedder=embedder, clock=clock, worker=False, extract=None)
         with whole:
-            told = Talk(data.level, talk, whole.scope(user="ada"), path.name)
+            conversation = Talk(data.level, talk, whole.scope(user="ada"), path.name)
             written, everything = 0, len(talk.turns)
             for question in sorted([*talk.questions, *talk.two_hops], key=lambda q: q.visible or everything):
                 visible = everything if question.visible is None else question.visible
                 if visible > written:
-                    told.write(talk.turns[written:visible])
+                    conversation.write(talk.turns[written:visible])
                     written = visible
                     clock.at = max([aware(t.timestamp) for t in talk.turns[:visible] if t.timestamp] or [clock.at])
                 clock.ask(question.asked_at)
-                yield told.ask(question)
-            told.write(talk.turns[written:])
+                yield conversation.ask(question)
+            conversation.write(talk.turns[written:])
             clock.at = max([aware(t.timestamp) for t in talk.turns if t.timestamp] or [clock.at]) + timedelta(days=1)
             others = [question for other, question in every if _source(other) != _source(talk)]
-            number = max(2, STRANGERS // len(data.conversations))
+            number = max(2, STRANGER_QUESTIONS // len(data.conversations))
             for question in others[:: max(1, len(others) // number)][:number]:
-                yield told.ask(question, category="stranger")
-            number = max(2, FOREIGN // len(data.conversations))
+                yield conversation.ask(question, category="stranger")
+            number = max(2, FOREIGN_QUESTIONS // len(data.conversations))
             at = data.conversations.index(talk)
             for question in _spread(foreign, number, at):
-                yield told.ask(question, category="foreign")
+                yield conversation.ask(question, category="foreign")
             for question in _spread(chatter, number, at):
-                yield told.ask(question, category="chatter")
+                yield conversation.ask(question, category="chatter")
 
 
 def unanswerable(path: Path) -> tuple[list[Question], list[Question]]:
     """Questions of the other sets, and short turns of their chats that tell nothing ("Anytime, Nicole.")."""
     foreign: list[Question] = []
     chatter: dict[str, None] = {}
-    for name in OTHERS:
+    for name in FOREIGN_SETS:
         if name.split(".")[0] == path.name.split(".")[0] or not (path.parent / name).exists():
             continue
         for talk in load(path.parent / name).conversations:
@@ -172,13 +172,13 @@ def _is_chatter(text: str) -> bool:
 def _spread(items: Sequence[Item], number: int, at: int) -> list[Item]:
     """So many items, evenly spread; other ones for each conversation."""
     step = max(1, len(items) // number)
-    return [items[(place + at) % len(items)] for place in range(0, len(items), step)][:number] if items else []
+    return [items[(index + at) % len(items)] for index in range(0, len(items), step)][:number] if items else []
 
 
 def cached(path: Path, embedder: str | None = "default") -> list[Case]:
     """The cases of a set, made again only when the code that makes them has changed."""
-    stamp = hashlib.blake2b(f"{path}{embedder}{STRANGERS}".encode(), digest_size=8)
-    for name in (*MADE_BY,):
+    stamp = hashlib.blake2b(f"{path}{embedder}{STRANGER_QUESTIONS}".encode(), digest_size=8)
+    for name in (*POOL_SOURCES,):
         stamp.update((SOURCE / name).read_bytes())
     stamp.update(Path(__file__).read_bytes())
     stamp.update(Path(datasets.__file__).read_bytes())
@@ -213,19 +213,19 @@ def named(data: Dataset) -> Dataset:
 
 def small(data: Dataset) -> Dataset:
     """Some questions, each with a memory of its own that has the evidence, the turns beside it and a few others."""
-    asked = [(talk, question) for talk in data.conversations for question in talk.questions if question.gold]
+    questions = [(talk, question) for talk in data.conversations for question in talk.questions if question.gold]
     talks = []
-    for number, (talk, question) in enumerate(asked[:: max(1, len(asked) // SMALL_MEMORIES)][:SMALL_MEMORIES]):
+    for number, (talk, question) in enumerate(questions[:: max(1, len(questions) // SMALL_MEMORIES)][:SMALL_MEMORIES]):
         turns = talk.turns[: question.visible]
         if data.level == "session":
-            wanted = {place for place, turn in enumerate(turns) if turn.session in question.gold}
+            chosen = {index for index, turn in enumerate(turns) if turn.session in question.gold}
         else:
-            gold = [place for place, turn in enumerate(turns) if turn.id in question.gold]
-            wanted = {place + beside for place in gold for beside in range(-BESIDE, BESIDE + 1)}
-        others = [place for place in range(len(turns)) if place not in wanted]
-        room = SMALL_SIZES[number % len(SMALL_SIZES)] - len(wanted)
+            gold = [index for index, turn in enumerate(turns) if turn.id in question.gold]
+            chosen = {index + beside for index in gold for beside in range(-TURNS_BESIDE, TURNS_BESIDE + 1)}
+        others = [index for index in range(len(turns)) if index not in chosen]
+        room = SMALL_SIZES[number % len(SMALL_SIZES)] - len(chosen)
         if room > 0:
-            wanted.update(_spread(others, room, number))
-        near = [turn for place, turn in enumerate(turns) if place in wanted]
+            chosen.update(_spread(others, room, number))
+        near = [turn for index, turn in enumerate(turns) if index in chosen]
         talks.append(Conversation(f"{talk.id}/{question.id}", near, [replace(question, visible=None)]))
     return Dataset(f"{data.name}, small", data.level, talks)

@@ -39,11 +39,11 @@ class Plain:
         self.memory, self.bare = memory, bare
         self.thread = memory.threads.create("user:ada").id
 
-    def ask(self, said: str) -> Context:
-        return self.memory.context(said, thread=self.thread, system="You help.", budget=BUDGET, layout="cached")
+    def ask(self, text: str) -> Context:
+        return self.memory.context(text, thread=self.thread, system="You help.", budget=BUDGET, layout="cached")
 
-    def add(self, context: Context, said: str, answer: str) -> None:
-        spoken = Message(role="user", content=said)
+    def add(self, context: Context, text: str, answer: str) -> None:
+        spoken = Message(role="user", content=text)
         self.memory.threads.append(self.thread, spoken if self.bare else context.attach(spoken))
         self.memory.threads.append(self.thread, {"role": "assistant", "content": answer})
 
@@ -54,11 +54,11 @@ class Session:
     def __init__(self, memory: Any) -> None:
         self.talk = memory.session(user="ada", system="You help.", budget=BUDGET).start()
 
-    def ask(self, said: str) -> Context:
-        return self.talk.context(said)
+    def ask(self, text: str) -> Context:
+        return self.talk.context(text)
 
-    def add(self, context: Context, said: str, answer: str) -> None:
-        self.talk.add(said, answer)
+    def add(self, context: Context, text: str, answer: str) -> None:
+        self.talk.add(text, answer)
 
 
 def main() -> None:
@@ -77,15 +77,15 @@ def main() -> None:
         talk = Session(memory) if a.session else Plain(memory, a.bare)
         for turn in range(a.turns):
             news = turn % 50 == 10
-            said = NEWS[turn // 50 % len(NEWS)] if news else " ".join(dice.choices(WORDS, k=30)) + "?"
-            context = talk.ask(said)
+            text = NEWS[turn // 50 % len(NEWS)] if news else " ".join(dice.choices(WORDS, k=30)) + "?"
+            context = talk.ask(text)
             request = context.openai()
             over += context.tokens > BUDGET.request_tokens
             hit, size = cached_tokens(before, request, counter)
             recalled.append(context.manifest.section("memory").tokens)
             breaks += hit < size / 2
             served, total, before = served + hit, total + size, request
-            talk.add(context, said, " ".join(dice.choices(WORDS, k=120)))
+            talk.add(context, text, " ".join(dice.choices(WORDS, k=120)))
             if news:
                 org.process(FactExtractor)
     print(f"{a.turns} turns: {served / total:.1%} of {total:,} tokens from the cache, {over} over budget")

@@ -35,7 +35,7 @@ class Row:
         self.tokens, self.items, self.ms = tokens, items, ms
 
 
-def asked(
+def questions_with_stores(
     data: Dataset, sample: float, embedder: str | None, skip: set[str]
 ) -> Iterator[tuple[Conversation, Question, Store]]:
     """Each question with a store that holds what it may see."""
@@ -73,7 +73,7 @@ def measure(
     min_score: float | None = None,
 ) -> list[Row]:
     rows, recall = [], Recall(min_score=min_score)
-    for talk, question, store in asked(data, sample, embedder, skip):
+    for talk, question, store in questions_with_stores(data, sample, embedder, skip):
         store.clock.ask(question.asked_at)
         for budget in budgets:
             start = time.thread_time()
@@ -98,8 +98,8 @@ def table(name: str, rows: Sequence[Row], budgets: Sequence[int]) -> str:
         groups.clear()
     groups["ALL"] = list(rows)
     lines = [f"{name}: evidence in a request of {' / '.join(map(str, budgets))} tokens"]
-    for category, mine in sorted(groups.items(), key=lambda item: (item[0] == "ALL", item[0])):
-        by = [[row for row in mine if row.budget == budget] for budget in budgets]
+    for category, category_rows in sorted(groups.items(), key=lambda item: (item[0] == "ALL", item[0])):
+        by = [[row for row in category_rows if row.budget == budget] for budget in budgets]
         figures = "  ".join(f"{100 * statistics.fmean(row.share for row in part):5.1f}" for part in by)
         lines.append(f"  {category:26}{len(by[0]):5}   {figures}")
     by = [[row for row in rows if row.budget == budget] for budget in budgets]

@@ -33,7 +33,7 @@ from memorist.recall.vectors import VectorIndex
 
 KS = (1, 5, 10, 20)
 DEPTH = 50
-BATCH = 200
+BATCH_MESSAGES = 200
 
 
 class Retriever(Protocol):
@@ -58,11 +58,11 @@ class Memorist:
         threads: dict[str, str] = {}
         for session in dict.fromkeys(turn.session for turn in turns):
             threads[session] = self._memory.threads.create(self._ns).id
-            said = [turn for turn in turns if turn.session == session]
-            for at in range(0, len(said), BATCH):
-                part = said[at : at + BATCH]
-                sent = self._memory.threads.append(threads[session], *map(_message, part))
-                self._turn.update((receipt.message.id, turn.id) for receipt, turn in zip(sent, part, strict=True))
+            session_turns = [turn for turn in turns if turn.session == session]
+            for at in range(0, len(session_turns), BATCH_MESSAGES):
+                part = session_turns[at : at + BATCH_MESSAGES]
+                receipts = self._memory.threads.append(threads[session], *map(_message, part))
+                self._turn.update((receipt.message.id, turn.id) for receipt, turn in zip(receipts, part, strict=True))
         self._place = {turn.id: i for i, turn in enumerate(turns)}
         self._memory.recall("anything", namespaces=self._ns)
 
@@ -77,8 +77,8 @@ class Memorist:
 
 def _message(turn: Turn) -> dict[str, Any]:
     role = "assistant" if turn.speaker.lower() in ("assistant", "ai", "bot") else "user"
-    said: dict[str, Any] = {"role": role, "name": turn.speaker, "content": turn.text}
-    return said if turn.timestamp is None else {**said, "created_at": _aware(turn.timestamp)}
+    message: dict[str, Any] = {"role": role, "name": turn.speaker, "content": turn.text}
+    return message if turn.timestamp is None else {**message, "created_at": _aware(turn.timestamp)}
 
 
 def _aware(when: datetime) -> datetime:
@@ -127,36 +127,36 @@ def measure(data: Dataset, make: Callable[[], Retriever], skip: set[str]) -> dic
     """Mean figures over all questions; of milliseconds the median and the 95th percentile."""
     rows: list[dict[str, float]] = []
     for talk in data.conversations:
-        asked = [q for q in talk.questions if q.category not in skip]
-        if asked:
+        questions = [q for q in talk.questions if q.category not in skip]
+        if questions:
             retriever = make()
             retriever.index(talk.turns)
-            rows += [_one(data.level, talk, q, retriever) for q in asked]
+            rows += [_measure_question(data.level, talk, q, retriever) for q in questions]
     spent = sorted(row.pop("ms") for row in rows)
     means = {key: statistics.fmean(row[key] for row in rows) for key in rows[0]}
     return {**means, "ms p50": spent[len(spent) // 2], "p95": spent[int(0.95 * len(spent))], "questions": len(rows)}
 
 
-def _one(level: str, talk: Conversation, q: Question, retriever: Retriever) -> dict[str, float]:
-    place = {turn.id: i for i, turn in enumerate(talk.turns)}
+def _measure_question(level: str, talk: Conversation, q: Question, retriever: Retriever) -> dict[str, float]:
+    index = {turn.id: i for i, turn in enumerate(talk.turns)}
     visible = len(talk.turns) if q.visible is None else q.visible
     start = time.thread_time()
-    found = retriever.search(q, visible)
+    retrieved = retriever.search(q, visible)
     spent = 1000 * (time.thread_time() - start)
-    found = [i for i in found if place[i] < visible]
-    units = found if level == "turn" else [talk.turns[place[i]].session for i in found]
+    retrieved = [i for i in retrieved if index[i] < visible]
+    units = retrieved if level == "turn" else [talk.turns[index[i]].session for i in retrieved]
     order = list(dict.fromkeys(units))
     at = [i for i, unit in enumerate(order) if unit in q.gold]
     ideal = sum(1 / math.log2(i + 2) for i in range(min(len(q.gold), 10)))
     row = {f"R@{k}": 100 * sum(i < k for i in at) / len(q.gold) for k in KS}
     row["NDCG@10"] = 100 * sum(1 / math.log2(i + 2) for i in at if i < 10) / ideal
-    row["tokens@10"] = sum(len(talk.turns[place[i]].text) // 4 for i in found[:10])
+    row["tokens@10"] = sum(len(talk.turns[index[i]].text) // 4 for i in retrieved[:10])
     row["ms"] = spent
     return row
 
 
 @contextmanager
-def opened(store: str, embedder: str | None) -> Iterator[Memory]:
+def open_memory(store: str, embedder: str | None) -> Iterator[Memory]:
     """A memory of its own org on the store named; `sqlite` is a fresh file."""
     with tempfile.TemporaryDirectory() as folder:
         url = {"memory": "memory://", "sqlite": str(Path(folder) / "bench.db")}.get(store, store)
@@ -178,7 +178,7 @@ def main() -> None:
     if a.embedder in ("default", "minilm"):
         plain = WordLlamaEmbedder() if a.embedder == "default" else minilm()
         rivals["embedding"] = lambda: Plain(plain)
-    with opened(a.store, spec) as memory:
+    with open_memory(a.store, spec) as memory:
         rivals["memorist"] = lambda: Memorist(memory)
         for path in a.data:
             data = load(path)

@@ -31,14 +31,14 @@ _EVERYDAY = (
     "film match school office holiday birthday coffee report client deadline kitchen bicycle river mountain camera"
 ).split()
 _START = datetime(2026, 1, 1, tzinfo=UTC)
-_THREAD = 200
+_MESSAGES_PER_THREAD = 200
 ROUNDS = 200
 
 
 def sentences(count: int, rng: random.Random) -> list[str]:
     """Texts of 8 to 30 words, their frequencies falling as in a language: everyday words, then rare made-up ones."""
-    made = {"".join(rng.choices(_SYLLABLES, k=rng.randint(2, 4))) for _ in range(20_000)}
-    words = [*_EVERYDAY, *sorted(made)]
+    rare_words = {"".join(rng.choices(_SYLLABLES, k=rng.randint(2, 4))) for _ in range(20_000)}
+    words = [*_EVERYDAY, *sorted(rare_words)]
     weights = np.cumsum(1 / np.arange(4, len(words) + 4))
     picks = np.random.default_rng(_SEED)
     out = []
@@ -48,7 +48,7 @@ def sentences(count: int, rng: random.Random) -> list[str]:
     return out
 
 
-def timed(work: Callable[[], Any]) -> tuple[float, float]:
+def measure_seconds(work: Callable[[], Any]) -> tuple[float, float]:
     """Wall and CPU seconds."""
     wall, cpu = time.perf_counter(), time.process_time()
     work()
@@ -57,7 +57,7 @@ def timed(work: Callable[[], Any]) -> tuple[float, float]:
 
 def fill(memory: Memory, ns: str, texts: list[str]) -> None:
     """Append texts in threads of two people."""
-    for at in range(0, len(texts), _THREAD):
+    for at in range(0, len(texts), _MESSAGES_PER_THREAD):
         id = memory.threads.create(ns).id
         memory.threads.append(
             id,
@@ -68,7 +68,7 @@ def fill(memory: Memory, ns: str, texts: list[str]) -> None:
                     "content": texts[i],
                     "created_at": _START + timedelta(minutes=i),
                 }
-                for i in range(at, min(at + _THREAD, len(texts)))
+                for i in range(at, min(at + _MESSAGES_PER_THREAD, len(texts)))
             ),
         )
 
@@ -78,16 +78,16 @@ def ask(memory: Memory, ns: str, texts: list[str], rounds: int) -> None:
     alone."""
     recalling = Recalling(memory._core)
     stages: dict[str, Callable[[str], Any]] = {
-        "recall": lambda asked: memory.recall(asked, namespaces=ns),
-        "candidates": lambda asked: run_blocking(recalling.pool(asked, namespaces=ns)),
+        "recall": lambda question: memory.recall(question, namespaces=ns),
+        "candidates": lambda question: run_blocking(recalling.pool(question, namespaces=ns)),
     }
     for stage, work in stages.items():
         rng = random.Random(1)
         spent = []
         for i in range(rounds + 10):
             words = rng.sample(rng.choice(texts).split()[1:], 4)
-            asked = f"What did Ann say about {' '.join(words)}?"
-            took = timed(lambda work=work, asked=asked: work(asked))  # type: ignore[misc]
+            question = f"What did Ann say about {' '.join(words)}?"
+            took = measure_seconds(lambda work=work, question=question: work(question))  # type: ignore[misc]
             if i >= 10:
                 spent.append(took)
         for name, values in zip(("wall", "CPU"), zip(*spent, strict=True), strict=True):
@@ -103,18 +103,18 @@ def overlap(memory: Memory, ns: str, texts: list[str], rounds: int) -> None:
     embedder = WordLlamaEmbedder()
     index = memory._core.shared.scopes.get((memory.org, ns)).vectors
     rng = random.Random(2)
-    found = []
+    shares = []
     for _ in range(rounds):
         query = embedder.embed([" ".join(rng.choice(texts).split()[:6])])[0]
         exact = index._full(np.arange(len(index)), query)
         top = {index._keys[i] for i in np.argpartition(-exact, 10)[:10]}
-        found.append(len(top & set(index.search(query, 64).keys[:10])) / 10)
+        shares.append(len(top & set(index.search(query, 64).keys[:10])) / 10)
     keys = sum(len(key) + 49 for key in index._keys) + 110 * len(index)
     size = (index.nbytes + keys) / len(index)
-    print(f"   vector recall@10 against exact {np.mean(found):.3f}; about {size:.0f} B of RAM each", flush=True)
+    print(f"   vector recall@10 against exact {np.mean(shares):.3f}; about {size:.0f} B of RAM each", flush=True)
 
 
-def one(size: int, folder: Path, rounds: int) -> None:
+def measure_scope(size: int, folder: Path, rounds: int) -> None:
     """One scope of so many memories."""
     texts = sentences(size, random.Random(_SEED))
     path = folder / f"speed-{size}.db"
@@ -122,12 +122,12 @@ def one(size: int, folder: Path, rounds: int) -> None:
     with Memory(path, worker=False, extract=None) as memory:
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         if fresh:
-            wall, cpu = timed(lambda: fill(memory, "user:ann", texts))
+            wall, cpu = measure_seconds(lambda: fill(memory, "user:ann", texts))
             print(f"{size:,} memories: appended {size / wall:,.0f}/s ({size / cpu:,.0f} per CPU second)", flush=True)
-            wall, cpu = timed(lambda: memory.recall("warm", namespaces="user:ann"))
+            wall, cpu = measure_seconds(lambda: memory.recall("warm", namespaces="user:ann"))
             print(f"   indexed {size / wall:,.0f}/s ({size / cpu:,.0f} per CPU second)", flush=True)
         else:
-            wall, cpu = timed(lambda: memory.recall("warm", namespaces="user:ann"))
+            wall, cpu = measure_seconds(lambda: memory.recall("warm", namespaces="user:ann"))
             print(f"{size:,} memories: loaded in {wall:.1f} s ({cpu:.1f} s of CPU)", flush=True)
         ask(memory, "user:ann", texts, rounds)
         overlap(memory, "user:ann", texts, 30)
@@ -154,11 +154,11 @@ def main() -> None:
     ap.add_argument("--scopes", type=int, default=0, help="compare so many scopes of 1,000 memories with one")
     ap.add_argument("--keep", type=Path, help="a folder to keep the files in, and to find them again")
     a = ap.parse_args()
-    with tempfile.TemporaryDirectory() as made:
-        folder = a.keep or Path(made)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = a.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         for size in a.sizes:
-            one(size, folder, a.rounds)
+            measure_scope(size, folder, a.rounds)
         if a.scopes:
             many(a.scopes, folder, a.rounds)
 

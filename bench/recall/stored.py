@@ -16,7 +16,7 @@ from memorist.checking.stored import Hands, Store, aware, fresh, message_of
 
 __all__ = ["Hands", "Store", "aware", "fresh", "message_of", "whole"]
 SOURCE = Path(memorist.__file__).parent
-WRITES = (
+WRITING_SOURCES = (
     "extract", "languages", "recall/analyze.py", "recall/features.py", "engine/derive", "records.py",
     "embed/wordllama.py",
 )  # fmt: skip
@@ -28,26 +28,26 @@ def whole(
     name: str, talk: Conversation, embedder: str | None = "default", folder: Path | None = None
 ) -> Iterator[Store]:
     """The store of a whole conversation, made once."""
-    place = (folder or Path(tempfile.gettempdir()) / "memorist-bench") / _stamp(embedder)
-    place.mkdir(parents=True, exist_ok=True)
-    path, ids = place / f"{name}-{talk.id}.db", place / f"{name}-{talk.id}.json"
-    clock, known = Hands(), ids.exists()
-    if not known:
+    cache_folder = (folder or Path(tempfile.gettempdir()) / "memorist-bench") / _stamp(embedder)
+    cache_folder.mkdir(parents=True, exist_ok=True)
+    path, ids = cache_folder / f"{name}-{talk.id}.db", cache_folder / f"{name}-{talk.id}.json"
+    clock, is_cached = Hands(), ids.exists()
+    if not is_cached:
         path.unlink(missing_ok=True)
-    turns = json.loads(ids.read_text()) if known else None
+    turns = json.loads(ids.read_text()) if is_cached else None
     with Memory(path, org="bench", embedder=embedder, clock=clock, worker=False, durability="normal") as memory:
         store = Store(memory, clock, turns)
-        if not known:
+        if not is_cached:
             store.write(talk.turns)
             ids.write_text(json.dumps(store.turn_of))
         yield store
 
 
 def _stamp(embedder: str | None) -> str:
-    made = hashlib.blake2b(str(embedder).encode(), digest_size=6)
-    for name in WRITES:
-        given = SOURCE / name
-        for file in sorted(given.rglob("*.[pt][yo]*")) if given.is_dir() else [given]:
+    digest = hashlib.blake2b(str(embedder).encode(), digest_size=6)
+    for name in WRITING_SOURCES:
+        source = SOURCE / name
+        for file in sorted(source.rglob("*.[pt][yo]*")) if source.is_dir() else [source]:
             if file.suffix in (".py", ".toml"):
-                made.update(file.read_bytes())
-    return made.hexdigest()
+                digest.update(file.read_bytes())
+    return digest.hexdigest()

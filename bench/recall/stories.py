@@ -45,11 +45,11 @@ def load(path: Path, part: str) -> list[dict[str, Any]]:
 def fillers() -> list[list[dict[str, Any]]]:
     """Unrelated exchanges."""
     text = (DATA / "fillers.jsonl").read_text(encoding="utf-8")
-    found = [json.loads(line) for line in text.splitlines() if line.strip()]
-    return [[{"role": role, "content": one[role]} for role in ("user", "assistant")] for one in found]
+    exchanges = [json.loads(line) for line in text.splitlines() if line.strip()]
+    return [[{"role": role, "content": exchange[role]} for role in ("user", "assistant")] for exchange in exchanges]
 
 
-def told(story: dict[str, Any], between: list[list[dict[str, Any]]]) -> Judged:
+def judge_story(story: dict[str, Any], between: list[list[dict[str, Any]]]) -> Judged:
     """Tell a story to a fresh memory, ask its question, and judge the request."""
     now = [START]
     with warnings.catch_warnings():
@@ -59,28 +59,28 @@ def told(story: dict[str, Any], between: list[list[dict[str, Any]]]) -> Judged:
         memory = org.scope(user="ada")
         for document in story.get("documents") or ():
             memory.documents.add("user:ada", document["text"], title=document.get("title"))
-        for place, session in enumerate(story["sessions"]):
-            _said(org, session)
+        for day, session in enumerate(story["sessions"]):
+            _append_session(org, session)
             now[0] += timedelta(days=1)
-            if place == 0:
+            if day == 0:
                 for exchange in between:
-                    _said(org, exchange)
+                    _append_session(org, exchange)
                 now[0] += timedelta(days=1)
-        if held := story.get("working"):
-            memory.working.set(_working(held))
+        if working := story.get("working"):
+            memory.working.set(_working(working))
         context = memory.context(story["question"], budget=story["budget"])
         request = "\n".join(str(message["content"]) for message in context.messages(merge=False)[:-1])
         return Judged(story, request, context.tokens)
 
 
-def _working(held: dict[str, Any]) -> Working:
-    plan = [PlanStep(text=text, status=status) for text, status in held.get("plan", ())]
-    page = held.get("page")
-    shown = Page(route=page[0], entity_type=page[1], entity_id=page[2]) if page else None
-    return Working(plan=plan, current_page=shown)
+def _working(fields: dict[str, Any]) -> Working:
+    plan = [PlanStep(text=text, status=status) for text, status in fields.get("plan", ())]
+    page = fields.get("page")
+    current_page = Page(route=page[0], entity_type=page[1], entity_id=page[2]) if page else None
+    return Working(plan=plan, current_page=current_page)
 
 
-def _said(memory: Memory, session: list[dict[str, Any]]) -> None:
+def _append_session(memory: Memory, session: list[dict[str, Any]]) -> None:
     thread = memory.threads.create("user:ada").id
     memory.threads.append(thread, *session)
     memory.process(FactExtractor)
@@ -97,17 +97,17 @@ def main() -> None:
     kinds: dict[str, list[Judged]] = defaultdict(list)
     for story in load(a.data, a.part):
         if story["id"].startswith(a.only):
-            kinds[story["kind"]].append(told(story, between))
+            kinds[story["kind"]].append(judge_story(story, between))
     for kind, judged in kinds.items():
-        print(f"{kind:14} {sum(one.right for one in judged)} of {len(judged)}")
-        for one in judged:
-            if not one.right:
-                print(f"    {one.story['id']}: missing {one.missing}")
+        print(f"{kind:14} {sum(result.right for result in judged)} of {len(judged)}")
+        for result in judged:
+            if not result.right:
+                print(f"    {result.story['id']}: missing {result.missing}")
                 if a.show:
-                    print(one.request)
-    every = [one for judged in kinds.values() for one in judged]
-    mean = sum(one.tokens for one in every) / len(every)
-    print(f"{sum(one.right for one in every)} of {len(every)}; {mean:.0f} tokens in the mean")
+                    print(result.request)
+    results = [result for judged in kinds.values() for result in judged]
+    mean = sum(result.tokens for result in results) / len(results)
+    print(f"{sum(result.right for result in results)} of {len(results)}; {mean:.0f} tokens in the mean")
 
 
 if __name__ == "__main__":

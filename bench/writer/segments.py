@@ -34,7 +34,7 @@ def read_segment(path: Path, answers: Path) -> tuple[list[dict[str, Any]], list[
     """The notes and refusals of a segment, and the prompt that still lacks its answer."""
     turns = json.loads(path.read_text("utf-8"))["turns"]
     owner = owner_of(turns)
-    known: list[Known] = []
+    memories: list[Known] = []
     notes: list[dict[str, Any]] = []
     refusals: list[dict[str, Any]] = []
     start = batch = 0
@@ -45,7 +45,7 @@ def read_segment(path: Path, answers: Path) -> tuple[list[dict[str, Any]], list[
         context = [as_turn(turn, owner) for turn in turns[max(0, start - MAX_CONTEXT_TURNS) : start]]
         people = ["user" if owner == "user" else f"user ({owner}, the owner of this memory)"]
         people += sorted({turn.speaker for turn in new if turn.speaker not in ("user", "assistant")})
-        request = make_request(new, context=context, memories=known[-30:], people=people)
+        request = make_request(new, context=context, memories=memories[-30:], people=people)
         prompt = answers / f"{path.stem}.{batch}.prompt.txt"
         prompt.write_text(f"{request.system}\n\n=====\n\n{request.content}\n", "utf-8")
         answer = prompt.with_name(f"{path.stem}.{batch}.json")
@@ -56,9 +56,9 @@ def read_segment(path: Path, answers: Path) -> tuple[list[dict[str, Any]], list[
         accepted, more = check_operations(operations, request)
         for note in accepted:
             turn = turns[start + note.turn]
-            notes.append({"segment": path.stem, "turn": turn["id"], **shown(note), "subject": note.subject or owner})
-            known = remember(known, note, new[note.turn].at)
-        refusals += [{"segment": path.stem, **msgspec.to_builtins(one)} for one in (*refused, *more)]
+            notes.append({"segment": path.stem, "turn": turn["id"], **as_row(note), "subject": note.subject or owner})
+            memories = remember(memories, note, new[note.turn].at)
+        refusals += [{"segment": path.stem, **msgspec.to_builtins(refusal)} for refusal in (*refused, *more)]
         start = stop
     return notes, refusals, None
 
@@ -89,7 +89,7 @@ def as_turn(turn: dict[str, Any], owner: str) -> Turn:
     )  # fmt: skip
 
 
-def shown(note: Note) -> dict[str, Any]:
+def as_row(note: Note) -> dict[str, Any]:
     fields = (
         "op",
         "kind",
@@ -111,22 +111,22 @@ def shown(note: Note) -> dict[str, Any]:
     return data
 
 
-def remember(known: list[Known], note: Note, at: datetime) -> list[Known]:
+def remember(memories: list[Known], note: Note, at: datetime) -> list[Known]:
     """The known memories after a note, as the engine would keep them."""
     if note.op == "confirm":
-        return known
+        return memories
     if note.target is not None:
-        known = [item for item in known if item.id != note.target.id]
+        memories = [item for item in memories if item.id != note.target.id]
     if note.op == "end":
-        return known
-    id = note.target.id if note.target else f"{note.kind}:{len(known)}:{fold(note.text)[:40]}"
+        return memories
+    id = note.target.id if note.target else f"{note.kind}:{len(memories)}:{fold(note.text)[:40]}"
     if note.kind == "fact" and note.key in EXCLUSIVE_KEYS:
-        known = [item for item in known if (item.key, item.subject) != (note.key, note.subject)]
+        memories = [item for item in memories if (item.key, item.subject) != (note.key, note.subject)]
     item = Known(
         id=id, kind=note.kind, text=note.text, subject=note.subject, key=note.key, value=note.value, since=note.start,
         stated_at=at, status=note.status, sensitive=bool(note.key and note.key.split(".")[0] in SENSITIVE_KEYS),
     )  # fmt: skip
-    return [*known, item]
+    return [*memories, item]
 
 
 def main(folder: Path, answers: Path, out: Path) -> None:
@@ -135,13 +135,13 @@ def main(folder: Path, answers: Path, out: Path) -> None:
     refusals: list[dict[str, Any]] = []
     missing: list[Path] = []
     for path in sorted(folder.glob("*.json")):
-        found, refused, prompt = read_segment(path, answers)
-        notes += found
+        segment_notes, refused, prompt = read_segment(path, answers)
+        notes += segment_notes
         refusals += refused
         missing += [] if prompt is None else [prompt]
     out.write_text("".join(json.dumps(note, ensure_ascii=False) + "\n" for note in notes), "utf-8")
     print(f"{len(notes)} notes, {len(refusals)} refused, {len(missing)} prompts without an answer")
-    print(Counter(one["reason"] for one in refusals).most_common())
+    print(Counter(refusal["reason"] for refusal in refusals).most_common())
     for prompt in missing:
         print(prompt)
 

@@ -148,8 +148,8 @@ def main() -> int:
         for path in paths:
             append_segment(memory, path)
         with ThreadPoolExecutor(options.parallel) as pool:
-            for done in [pool.submit(read_all, memory, deadline) for _ in range(options.parallel)]:
-                done.result()
+            for future in [pool.submit(read_all, memory, deadline) for _ in range(options.parallel)]:
+                future.result()
         for path in (path for path in paths if is_read(memory, path)):
             count = len(memory.scope(user=path.stem.lower()).memories.list())
             total, memories = total + len(segment_messages(path)), memories + count

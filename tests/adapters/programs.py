@@ -23,9 +23,9 @@ def ram() -> Memory:
         return Memory("memory://", embedder=None, extract=None, worker=False)
 
 
-async def answer(work: Callable[[], Awaitable[Any]], seen: Callable[[Any], Any] = lambda value: value) -> Any:
+async def answer(work: Callable[[], Awaitable[Any]], comparable: Callable[[Any], Any] = lambda value: value) -> Any:
     """What an operation gives, or the name of what it raises."""
     try:
-        return seen(await work())
+        return comparable(await work())
     except Exception as problem:
         return type(problem).__name__

@@ -37,12 +37,13 @@ async def talk(provider: Any, states: dict[str, Any], program: list[Any]) -> lis
     for number, (name, session, *count) in enumerate(program):
         state = states.setdefault(session, {})
         if name == "save":
-            said = [
-                FrameworkMessage("user", [f"{number}.{one}"], message_id=f"{number}.{one}") for one in range(count[0])
+            messages = [
+                FrameworkMessage("user", [f"{number}.{index}"], message_id=f"{number}.{index}")
+                for index in range(count[0])
             ]
-            await provider.save_messages(session, said, state=state)
+            await provider.save_messages(session, messages, state=state)
         else:
-            answers.append([one.to_dict() for one in await provider.get_messages(session, state=state)])
+            answers.append([message.to_dict() for message in await provider.get_messages(session, state=state)])
     return answers
 
 
@@ -58,14 +59,14 @@ async def keep(storage: Any, program: list[Any]) -> list[Any]:
     answers: list[Any] = []
     for number, (name, *g) in enumerate(program):
         if name == "save":
-            one = WorkflowCheckpoint(
+            checkpoint = WorkflowCheckpoint(
                 workflow_name=g[0], graph_signature_hash="h", checkpoint_id=f"c{g[1]}",
                 state={"n": g[2], "set": {1, 2}},
                 timestamp=f"2026-01-01T00:00:{number:02}+00:00",
             )  # fmt: skip
-            answers.append(await answer(lambda o=one: storage.save(o)))
+            answers.append(await answer(lambda o=checkpoint: storage.save(o)))
         elif name == "load":
-            answers.append(await answer(lambda g=g: storage.load(f"c{g[0]}"), lambda found: found.to_dict()))
+            answers.append(await answer(lambda g=g: storage.load(f"c{g[0]}"), lambda loaded: loaded.to_dict()))
         elif name == "delete":
             answers.append(await storage.delete(f"c{g[0]}"))
         else:
@@ -89,22 +90,22 @@ class Unknown:
 
 
 async def test_a_type_that_is_not_allowed_is_refused_when_it_is_saved(memory: Memory) -> None:
-    one = WorkflowCheckpoint(workflow_name="w", graph_signature_hash="h", state={"x": Unknown()})
+    checkpoint = WorkflowCheckpoint(workflow_name="w", graph_signature_hash="h", state={"x": Unknown()})
     storage = MemoristCheckpointStorage(memory)
     with pytest.raises(Exception, match="Unknown"):
-        await storage.save(one)
+        await storage.save(checkpoint)
     assert await storage.list_checkpoint_ids(workflow_name="w") == []
     allowed = MemoristCheckpointStorage(memory, allowed=[f"{Unknown.__module__}:Unknown"])
-    loaded = await allowed.load(await allowed.save(one))
+    loaded = await allowed.load(await allowed.save(checkpoint))
     assert isinstance(loaded.state["x"], Unknown)
 
 
 async def test_a_conversation_that_is_sent_again_is_kept_once(memory: Memory) -> None:
     provider = MemoristHistoryProvider(memory)
-    said = [FrameworkMessage("user", [f"{number}"], message_id=f"m{number}") for number in range(4)]
-    await provider.save_messages("s", said[:2])
-    await provider.save_messages("s", said)
-    assert [one.text for one in await provider.get_messages("s")] == ["0", "1", "2", "3"]
+    messages = [FrameworkMessage("user", [f"{number}"], message_id=f"m{number}") for number in range(4)]
+    await provider.save_messages("s", messages[:2])
+    await provider.save_messages("s", messages)
+    assert [message.text for message in await provider.get_messages("s")] == ["0", "1", "2", "3"]
     loaded = await provider.get_messages("s")
     loaded[0].additional_properties["_excluded"] = True
     assert not (await provider.get_messages("s"))[0].additional_properties.get("_excluded")
@@ -114,7 +115,7 @@ async def test_racing_writers_lose_nothing(memory: Memory) -> None:
     provider = MemoristHistoryProvider(memory)
     works = [provider.save_messages("s", [FrameworkMessage("user", [f"{n}"], message_id=f"m{n}")]) for n in range(8)]
     await asyncio.gather(*works)
-    assert sorted(one.text for one in await provider.get_messages("s")) == [str(n) for n in range(8)]
+    assert sorted(message.text for message in await provider.get_messages("s")) == [str(n) for n in range(8)]
 
 
 def exchange(number: int) -> list[FrameworkMessage]:
@@ -130,14 +131,14 @@ async def test_compaction_and_limits_keep_exchanges_whole(memory: Memory) -> Non
     messages = [message for number in range(12) for message in exchange(number)]
     messages.append(FrameworkMessage("user", ["now"]))
     assert await BudgetCompaction(200)(messages)
-    shown = [one for one in messages if not one.additional_properties.get("_excluded")]
-    called = {c.call_id for one in shown for c in one.contents if c.type == "function_call"}
-    assert {c.call_id for one in shown for c in one.contents if c.type == "function_result"} == called
-    assert shown[-1].text == "now" and len(shown) < len(messages)
+    included = [message for message in messages if not message.additional_properties.get("_excluded")]
+    called = {c.call_id for message in included for c in message.contents if c.type == "function_call"}
+    assert {c.call_id for message in included for c in message.contents if c.type == "function_result"} == called
+    assert included[-1].text == "now" and len(included) < len(messages)
     assert not await BudgetCompaction(100_000)(messages)
     provider = MemoristHistoryProvider(memory, limit=3)
     await provider.save_messages("s", exchange(1))
-    assert [one.text for one in await provider.get_messages("s")] == ["answer 1"] or len(
+    assert [message.text for message in await provider.get_messages("s")] == ["answer 1"] or len(
         await provider.get_messages("s")
     ) == 3
 

@@ -25,8 +25,8 @@ def call(request: pytest.FixtureRequest, memory: Memory) -> Call:
     blocking, awaited = MemoristMemoryTool(memory), AsyncMemoristMemoryTool(memory)
 
     def do(command: str, path: str = "", **more: Any) -> str:
-        given = {"command": command, "path": path, **more}
-        return str(blocking.call(given) if request.param == "blocking" else asyncio.run(awaited.call(given)))  # type: ignore[arg-type]
+        arguments = {"command": command, "path": path, **more}
+        return str(blocking.call(arguments) if request.param == "blocking" else asyncio.run(awaited.call(arguments)))  # type: ignore[arg-type]
 
     return do
 
@@ -109,8 +109,8 @@ def test_edits_of_eight_writers_are_all_kept(memory: Memory) -> None:
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(add, range(8)))
-    shown = str(tool.call({"command": "view", "path": "/memories/n.txt"}))
-    assert all(f"line {number}" in shown for number in range(8))
+    file_view = str(tool.call({"command": "view", "path": "/memories/n.txt"}))
+    assert all(f"line {number}" in file_view for number in range(8))
 
 
 def test_a_file_has_its_history_and_is_recalled(memory: Memory) -> None:
@@ -123,15 +123,15 @@ def test_a_file_has_its_history_and_is_recalled(memory: Memory) -> None:
 
 
 def test_a_loop_of_tools_keeps_what_claude_writes_down(memory: Memory) -> None:
-    asked: list[Any] = []
+    requests: list[Any] = []
 
     def claude(request: httpx.Request) -> httpx.Response:
-        asked.append(json.loads(request.content))
+        requests.append(json.loads(request.content))
         use = {"type": "tool_use", "id": "t1", "name": "memory",
                "input": {"command": "create", "path": "/memories/me.txt", "file_text": "likes tea"}}  # fmt: skip
-        content: list[Any] = [use] if len(asked) == 1 else [{"type": "text", "text": "Noted."}]
+        content: list[Any] = [use] if len(requests) == 1 else [{"type": "text", "text": "Noted."}]
         body = {"id": "m", "type": "message", "role": "assistant", "model": "claude", "content": content,
-                "stop_reason": "tool_use" if len(asked) == 1 else "end_turn", "stop_sequence": None,
+                "stop_reason": "tool_use" if len(requests) == 1 else "end_turn", "stop_sequence": None,
                 "usage": {"input_tokens": 1, "output_tokens": 1}}  # fmt: skip
         return httpx.Response(200, json=body)
 
@@ -151,5 +151,5 @@ def test_a_loop_of_tools_keeps_what_claude_writes_down(memory: Memory) -> None:
         messages=[{"role": "user", "content": "I like tea"}],
     )  # fmt: skip
     assert runner.until_done().content[0].text == "Noted."
-    assert "created successfully" in json.dumps(asked[1]["messages"])
+    assert "created successfully" in json.dumps(requests[1]["messages"])
     assert [fact.value for fact in memory.facts.list("workflow:anthropic-memory")] == ["likes tea"]

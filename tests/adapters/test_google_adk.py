@@ -43,10 +43,10 @@ def event(number: int, state: dict[str, Any] | None = None, *, partial: bool = F
     )  # fmt: skip
 
 
-def seen(session: Any) -> Any:
+def comparable(session: Any) -> Any:
     if session is None:
         return None
-    return session.id, dict(session.state), [one.model_dump(exclude_none=True) for one in session.events]
+    return session.id, dict(session.state), [item.model_dump(exclude_none=True) for item in session.events]
 
 
 async def run(service: Any, program: list[Any]) -> list[Any]:
@@ -54,29 +54,33 @@ async def run(service: Any, program: list[Any]) -> list[Any]:
     last: dict[tuple[str, str], Event] = {}
     for number, (name, *g) in enumerate(program):
         if name == "create":
-            made = lambda g=g: service.create_session(app_name="app", user_id=g[0], session_id=g[1], state=dict(g[2]))  # noqa: E731
-            answers.append(await answer(made, seen))
+            create = lambda g=g: service.create_session(app_name="app", user_id=g[0], session_id=g[1], state=dict(g[2]))  # noqa: E731
+            answers.append(await answer(create, comparable))
         elif name in ("append", "again"):
             session = await service.get_session(app_name="app", user_id=g[0], session_id=g[1])
             if session is None:
                 answers.append(None)
                 continue
-            one = last.get((g[0], g[1])) if name == "again" else event(number, g[2], partial=g[3])
-            if one is not None:
+            appended = last.get((g[0], g[1])) if name == "again" else event(number, g[2], partial=g[3])
+            if appended is not None:
                 # ADK's own service keeps a redelivered event twice where it had temporary state: see the test below.
-                if not any(key.startswith("temp:") for key in one.actions.state_delta):
-                    last[g[0], g[1]] = one
+                if not any(key.startswith("temp:") for key in appended.actions.state_delta):
+                    last[g[0], g[1]] = appended
                 answers.append(
-                    await answer(lambda s=session, o=one: service.append_event(s, o.model_copy(deep=True)), lambda _: 1)
+                    await answer(
+                        lambda s=session, o=appended: service.append_event(s, o.model_copy(deep=True)), lambda _: 1
+                    )
                 )
                 answers.append((len(session.events), dict(session.state)))
         elif name == "get":
             config = GetSessionConfig(num_recent_events=g[2], after_timestamp=g[3])
-            got = lambda g=g, c=config: service.get_session(app_name="app", user_id=g[0], session_id=g[1], config=c)  # noqa: E731
-            answers.append(await answer(got, seen))
+            load = lambda g=g, c=config: service.get_session(app_name="app", user_id=g[0], session_id=g[1], config=c)  # noqa: E731
+            answers.append(await answer(load, comparable))
         elif name == "list":
-            found = await service.list_sessions(app_name="app", user_id=g[0])
-            answers.append(sorted((one.user_id, one.id, sorted(one.state.items())) for one in found.sessions))
+            sessions = await service.list_sessions(app_name="app", user_id=g[0])
+            answers.append(
+                sorted((listed.user_id, listed.id, sorted(listed.state.items())) for listed in sessions.sessions)
+            )
         elif name == "delete":
             answers.append(
                 await answer(lambda g=g: service.delete_session(app_name="app", user_id=g[0], session_id=g[1]))
@@ -110,12 +114,12 @@ async def test_one_of_eight_racers_wins(memory: Memory) -> None:
     service = MemoristSessionService(memory)
     await service.create_session(app_name="app", user_id="ada", session_id="s")
     copies = [await service.get_session(app_name="app", user_id="ada", session_id="s") for _ in range(8)]
-    works = [service.append_event(one, event(n, {"n": n, "app:n": n})) for n, one in enumerate(copies) if one]
-    done = await asyncio.gather(*works, return_exceptions=True)
-    winners = [one for one in done if isinstance(one, Event)]
-    assert len(winners) == 1 and sum(isinstance(one, StaleSessionError) for one in done) == 7
+    works = [service.append_event(copy, event(n, {"n": n, "app:n": n})) for n, copy in enumerate(copies) if copy]
+    results = await asyncio.gather(*works, return_exceptions=True)
+    winners = [result for result in results if isinstance(result, Event)]
+    assert len(winners) == 1 and sum(isinstance(result, StaleSessionError) for result in results) == 7
     final = await service.get_session(app_name="app", user_id="ada", session_id="s")
-    assert final is not None and [one.id for one in final.events] == [winners[0].id]
+    assert final is not None and [item.id for item in final.events] == [winners[0].id]
     assert final.state["n"] == final.state["app:n"] == int(winners[0].id[1:])
 
 
@@ -145,15 +149,15 @@ async def test_a_taken_id_and_a_lost_session_are_told(memory: Memory) -> None:
 async def test_what_was_said_is_found_by_its_user_alone(memory: Memory) -> None:
     service, finder = MemoristSessionService(memory), MemoristMemoryService(memory)
     session = await service.create_session(app_name="app", user_id="ada", session_id="s")
-    said = event(1)
-    said.content = types.Content(parts=[types.Part(text="I live in Lisbon")])
-    await service.append_event(session, said)
+    statement = event(1)
+    statement.content = types.Content(parts=[types.Part(text="I live in Lisbon")])
+    await service.append_event(session, statement)
     await finder.add_session_to_memory(session)
     assert len(memory.threads.messages("app/ada/s")) == 1
     entry = MemoryEntry(id="m", content=types.Content(parts=[types.Part(text="She likes tea")]))
     await finder.add_memory(app_name="app", user_id="ada", memories=[entry])
-    found = await finder.search_memory(app_name="app", user_id="ada", query="Where does she live, in Lisbon?")
-    assert any(part.text == "I live in Lisbon" for one in found.memories for part in one.content.parts or ())
+    memories = await finder.search_memory(app_name="app", user_id="ada", query="Where does she live, in Lisbon?")
+    assert any(part.text == "I live in Lisbon" for match in memories.memories for part in match.content.parts or ())
     assert (await finder.search_memory(app_name="app", user_id="bob", query="Lisbon")).memories == []
     tea = await finder.search_memory(app_name="app", user_id="ada", query="tea")
-    assert any("tea" in (part.text or "") for one in tea.memories for part in one.content.parts or ())
+    assert any("tea" in (part.text or "") for match in tea.memories for part in match.content.parts or ())

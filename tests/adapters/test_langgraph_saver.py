@@ -57,16 +57,16 @@ class Mine:
 
 
 def test_types_that_were_not_allowed_come_back_as_plain_data(memory: Memory) -> None:
-    def kept(saver: MemoristSaver) -> Any:
+    def restored(saver: MemoristSaver) -> Any:
         version = saver.get_next_version(None, None)
         checkpoint = checkpoint_with({"mine": Mine("ada")}, {"mine": version})
         saver.put(config_for("t"), checkpoint, {"source": "loop", "step": 0, "parents": {}}, {"mine": version})
-        found = saver.get_tuple(config_for("t"))
-        assert found is not None
-        return found.checkpoint["channel_values"]["mine"]
+        saved = saver.get_tuple(config_for("t"))
+        assert saved is not None
+        return saved.checkpoint["channel_values"]["mine"]
 
-    assert not isinstance(kept(MemoristSaver(memory)), Mine)
-    assert kept(MemoristSaver(memory, allow=[Mine])) == Mine("ada")
+    assert not isinstance(restored(MemoristSaver(memory)), Mine)
+    assert restored(MemoristSaver(memory, allow=[Mine])) == Mine("ada")
 
 
 # -- growth
@@ -145,12 +145,15 @@ def test_four_processes_on_one_thread_lose_nothing(open_memory: OpenMemory, url:
         writer.stdin.flush()
     written = {line.strip() for writer in writers for line in writer.stdout}
     assert all(writer.wait() == 0 for writer in writers)
-    found = list(MemoristSaver(memory).list(config_for("shared")))
-    assert len(written) == 60 and {one.config["configurable"]["checkpoint_id"] for one in found} == written
-    for one in found:
-        step = one.metadata["step"]
-        assert one.checkpoint["channel_values"]["items"] == [f"item {n}" for n in range(step + 1)]
-        assert [write[1] for write in one.pending_writes or ()] == ["said"]
+    checkpoints = list(MemoristSaver(memory).list(config_for("shared")))
+    assert (
+        len(written) == 60
+        and {checkpoint.config["configurable"]["checkpoint_id"] for checkpoint in checkpoints} == written
+    )
+    for checkpoint in checkpoints:
+        step = checkpoint.metadata["step"]
+        assert checkpoint.checkpoint["channel_values"]["items"] == [f"item {n}" for n in range(step + 1)]
+        assert [write[1] for write in checkpoint.pending_writes or ()] == ["said"]
 
 
 KILLED = """
@@ -175,7 +178,7 @@ def test_a_process_killed_between_its_writes_and_the_next_checkpoint_goes_on(tmp
     process.send_signal(signal.SIGKILL)
     process.wait()
     with Memory(path, embedder=None, extract=None, worker=False) as memory:
-        found = MemoristSaver(memory).get_tuple(config_for("t"))
-    assert found is not None and found.config == config
-    assert found.pending_writes == [("task", "said", "kept")]
-    assert found.checkpoint["channel_values"]["items"] == ["item 0", "item 1", "item 2"]
+        saved = MemoristSaver(memory).get_tuple(config_for("t"))
+    assert saved is not None and saved.config == config
+    assert saved.pending_writes == [("task", "said", "kept")]
+    assert saved.checkpoint["channel_values"]["items"] == ["item 0", "item 1", "item 2"]

@@ -51,23 +51,23 @@ async def test_items_come_back_as_they_were_added(memory: Memory) -> None:
 
 async def test_sessions_are_apart_and_last(open_memory: OpenMemory, url: Any) -> None:
     memory = open_memory()
-    one, other = MemoristSession("one", memory), MemoristSession("other", memory)
-    await one.add_items(exchange(1))
+    first, other = MemoristSession("one", memory), MemoristSession("other", memory)
+    await first.add_items(exchange(1))
     await other.add_items(exchange(2))
     again = memory if url == "memory://" else open_memory()
     assert await MemoristSession("one", again).get_items() == exchange(1)
-    mine = MemoristSession("one", memory.scope(user="ada"))
-    assert await mine.get_items() == [] and mine.thread == "user:ada/one"
+    own = MemoristSession("one", memory.scope(user="ada"))
+    assert await own.get_items() == [] and own.thread == "user:ada/one"
 
 
 @pytest.mark.parametrize("limit", range(1, 17))
 async def test_no_limit_separates_a_call_from_its_output(limit: int) -> None:
     items = [*exchange(1), *exchange(2), *exchange(3)]
-    found = whole_exchanges(items, limit)
-    called = {item.get("call_id") for item in found if item.get("type") == "function_call"}
-    assert {item["call_id"] for item in found if item.get("type") == "function_call_output"} == called
-    assert len(found) <= limit and items[len(items) - len(found) :] == found
-    thoughts = sum(item.get("type") == "reasoning" for item in found)
+    newest = whole_exchanges(items, limit)
+    called = {item.get("call_id") for item in newest if item.get("type") == "function_call"}
+    assert {item["call_id"] for item in newest if item.get("type") == "function_call_output"} == called
+    assert len(newest) <= limit and items[len(items) - len(newest) :] == newest
+    thoughts = sum(item.get("type") == "reasoning" for item in newest)
     assert len(called) == 2 * thoughts
 
 
@@ -75,8 +75,8 @@ async def test_whole_exchanges_of_a_session(memory: Memory) -> None:
     session = MemoristSession("s", memory, whole=True)
     await session.add_items([*exchange(1), *exchange(2)])
     for limit in range(1, 17):
-        found: Items = await session.get_items(limit=limit)
-        assert found == whole_exchanges([*exchange(1), *exchange(2)], limit)
+        newest: Items = await session.get_items(limit=limit)
+        assert newest == whole_exchanges([*exchange(1), *exchange(2)], limit)
 
 
 async def test_what_cannot_be_written_is_refused_and_nothing_is_kept(memory: Memory) -> None:
@@ -101,10 +101,10 @@ async def test_racing_pops_each_get_another_item(memory: Memory) -> None:
 async def test_replacing_is_refused_where_others_have_added(memory: Memory) -> None:
     session = MemoristSession("s", memory)
     await session.add_items(exchange(1))
-    seen = await session.get_items()
+    earlier_items = await session.get_items()
     await session.add_items(exchange(2))
     summary: Items = [{"role": "assistant", "content": "short"}]
-    assert not await session.replace_items(summary, expect=seen)
+    assert not await session.replace_items(summary, expect=earlier_items)
     assert await session.replace_items(summary, expect=await session.get_items())
     assert await session.get_items() == summary
 
@@ -113,10 +113,10 @@ async def test_a_budget_keeps_exchanges_whole_and_the_new_input() -> None:
     history = [item for number in range(30) for item in exchange(number)]
     new: Items = [{"role": "user", "content": "now"}]
     for budget in (60, 120, 200, 400, 800):
-        found: Items = budgeted(budget)(history, new)
-        called = {item.get("call_id") for item in found if item.get("type") == "function_call"}
-        assert {item["call_id"] for item in found if item.get("type") == "function_call_output"} == called
-        assert found[-1] == new[0] and len(found) < len(history)
+        fitted: Items = budgeted(budget)(history, new)
+        called = {item.get("call_id") for item in fitted if item.get("type") == "function_call"}
+        assert {item["call_id"] for item in fitted if item.get("type") == "function_call_output"} == called
+        assert fitted[-1] == new[0] and len(fitted) < len(history)
 
 
 async def test_what_is_remembered_stands_behind_the_instructions(memory: Memory) -> None:

@@ -20,22 +20,22 @@ async def test_llama_index_messages_are_kept_archived_and_removed(memory: Memory
     from memorist.adapters.llama_index import MemoristChatStore
 
     store = MemoristChatStore(memory)
-    said = [ChatMessage(role="user" if n % 2 == 0 else "assistant", content=f"m{n}") for n in range(6)]
+    messages = [ChatMessage(role="user" if n % 2 == 0 else "assistant", content=f"m{n}") for n in range(6)]
     assert await store.get_messages("k") == [] and await store.get_keys() == []
-    await store.add_messages("k", said[:5])
-    await store.add_message("k", said[5])
-    assert await store.get_messages("k") == said and await store.count_messages("k") == 6
-    assert await store.get_messages("k", limit=2, offset=1) == said[1:3]
-    assert await store.archive_oldest_messages("k", 2) == said[:2]
-    assert await store.get_messages("k") == said[2:]
-    assert await store.get_messages("k", status=MessageStatus.ARCHIVED) == said[:2]
-    assert await store.get_messages("k", status=None) == said
-    assert await store.delete_oldest_messages("k", 1) == [said[2]]
-    assert await store.delete_message("k", 0) == said[0]
-    assert await store.get_messages("k", status=None) == [said[1], *said[3:]]
+    await store.add_messages("k", messages[:5])
+    await store.add_message("k", messages[5])
+    assert await store.get_messages("k") == messages and await store.count_messages("k") == 6
+    assert await store.get_messages("k", limit=2, offset=1) == messages[1:3]
+    assert await store.archive_oldest_messages("k", 2) == messages[:2]
+    assert await store.get_messages("k") == messages[2:]
+    assert await store.get_messages("k", status=MessageStatus.ARCHIVED) == messages[:2]
+    assert await store.get_messages("k", status=None) == messages
+    assert await store.delete_oldest_messages("k", 1) == [messages[2]]
+    assert await store.delete_message("k", 0) == messages[0]
+    assert await store.get_messages("k", status=None) == [messages[1], *messages[3:]]
     assert await store.get_keys() == ["k"]
-    await store.set_messages("k", said[:1])
-    assert await store.get_messages("k") == said[:1]
+    await store.set_messages("k", messages[:1])
+    assert await store.get_messages("k") == messages[:1]
     await store.delete_messages("k")
     assert await store.get_keys() == []
 
@@ -47,8 +47,8 @@ async def test_llama_index_archives_for_racers_once_each(memory: Memory) -> None
 
     store = MemoristChatStore(memory)
     await store.add_messages("k", [ChatMessage(role="user", content=f"m{n}") for n in range(8)])
-    taken = await asyncio.gather(*(store.archive_oldest_messages("k", 1) for _ in range(8)))
-    assert sorted(str(one[0].content) for one in taken) == [f"m{n}" for n in range(8)]
+    batches = await asyncio.gather(*(store.archive_oldest_messages("k", 1) for _ in range(8)))
+    assert sorted(str(batch[0].content) for batch in batches) == [f"m{n}" for n in range(8)]
 
 
 async def test_llama_index_memory_with_store_and_block(memory: Memory) -> None:
@@ -58,8 +58,8 @@ async def test_llama_index_memory_with_store_and_block(memory: Memory) -> None:
 
     block = MemoristMemoryBlock(memory)
     await block.aput([ChatMessage(role="user", content="I live in Lisbon")])
-    found = await block.aget([ChatMessage(role="user", content="Where do I live?")])
-    assert "Lisbon" in found and "<recalled_memory>" in found
+    block_text = await block.aget([ChatMessage(role="user", content="Where do I live?")])
+    assert "Lisbon" in block_text and "<recalled_memory>" in block_text
 
 
 # -- Strands
@@ -79,16 +79,16 @@ def test_strands_keeps_sessions_agents_and_messages(memory: Memory) -> None:
     agent = SessionAgent(agent_id="a", state={"n": 1}, conversation_manager_state={})
     repository.create_agent("s", agent)
     for number in range(12):
-        said: Any = {"role": "user", "content": [{"text": f"said {number}"}]}
-        repository.create_message("s", "a", SessionMessage(message=said, message_id=number))
-    found = repository.list_messages("s", "a", limit=3, offset=9)
-    assert [one.message["content"][0]["text"] for one in found] == ["said 9", "said 10", "said 11"]
+        statement: Any = {"role": "user", "content": [{"text": f"said {number}"}]}
+        repository.create_message("s", "a", SessionMessage(message=statement, message_id=number))
+    stored = repository.list_messages("s", "a", limit=3, offset=9)
+    assert [message.message["content"][0]["text"] for message in stored] == ["said 9", "said 10", "said 11"]
     assert repository.read_session("s") == session
     redacted = repository.read_message("s", "a", 3)
     assert redacted is not None
     redacted.redact_message = {"role": "user", "content": [{"text": "[gone]"}]}
     repository.update_message("s", "a", redacted)
-    assert [one.text for one in memory.threads.messages(repository.thread_of("s", "a"))][3] == "[redacted]"
+    assert [message.text for message in memory.threads.messages(repository.thread_of("s", "a"))][3] == "[redacted]"
     assert repository.read_agent("s", "none") is None and repository.read_message("s", "a", 99) is None
 
 
@@ -112,14 +112,14 @@ def test_langchain_history_comes_back_as_it_was_added(memory: Memory) -> None:
     from memorist.adapters.langchain import MemoristChatMessageHistory
 
     history = MemoristChatMessageHistory("s", memory)
-    said = [
+    messages = [
         SystemMessage("be kind"), HumanMessage("hi", id="1"),
         AIMessage("", tool_calls=[{"name": "look", "args": {"at": 1}, "id": "t1"}]),
         ToolMessage("seen", tool_call_id="t1"),
     ]  # fmt: skip
-    history.add_messages(said)
+    history.add_messages(messages)
     asyncio.run(history.aadd_messages([AIMessage("done")]))
-    assert history.messages == [*said, AIMessage("done")] == asyncio.run(history.aget_messages())
+    assert history.messages == [*messages, AIMessage("done")] == asyncio.run(history.aget_messages())
     history.clear()
     assert history.messages == []
 
@@ -135,14 +135,14 @@ def test_langchain_requests_fit_and_exchanges_stay_whole(memory: Memory, budget:
     from memorist.context.measure import count_message
     from memorist.context.tokens import open_counter
 
-    sent: list[list[Any]] = []
+    requests: list[list[Any]] = []
 
     class Model(GenericFakeChatModel):
         def bind_tools(self, tools: Any, **options: Any) -> Any:
             return self
 
         def _generate(self, messages: list[Any], *args: Any, **options: Any) -> Any:
-            sent.append(messages)
+            requests.append(messages)
             return super()._generate(messages, *args, **options)
 
     @tool
@@ -165,11 +165,11 @@ def test_langchain_requests_fit_and_exchanges_stay_whole(memory: Memory, budget:
         state = agent.invoke({"messages": [*state["messages"], HumanMessage(f"Where does Ada live? {number}")]})
     assert len(state["messages"]) == 32
     counter = open_counter(None)
-    for request in sent:
-        talk = [one for one in request if one.type != "system"]
-        called = {call["id"] for one in talk if isinstance(one, AIMessage) for call in one.tool_calls}
-        assert {one.tool_call_id for one in talk if isinstance(one, ToolMessage)} == called
-        assert sum(count_message(message_of(one), counter) for one in talk) <= budget
+    for request in requests:
+        talk = [message for message in request if message.type != "system"]
+        called = {call["id"] for message in talk if isinstance(message, AIMessage) for call in message.tool_calls}
+        assert {message.tool_call_id for message in talk if isinstance(message, ToolMessage)} == called
+        assert sum(count_message(message_of(message), counter) for message in talk) <= budget
         assert "Lisbon" in request[0].text
 
 
@@ -183,23 +183,23 @@ async def test_autogen_memory_fills_a_context(memory: Memory) -> None:
 
     from memorist.adapters.autogen import MemoristMemory
 
-    held = MemoristMemory(memory)
-    await held.add(MemoryContent(content="Ada lives in Lisbon", mime_type=MemoryMimeType.TEXT))
+    autogen_memory = MemoristMemory(memory)
+    await autogen_memory.add(MemoryContent(content="Ada lives in Lisbon", mime_type=MemoryMimeType.TEXT))
     context = BufferedChatCompletionContext(buffer_size=10)
     await context.add_message(UserMessage(content="Where does Ada live?", source="user"))
-    result = await held.update_context(context)
+    result = await autogen_memory.update_context(context)
     assert "Lisbon" in str(result.memories.results[0].content)
     last = (await context.get_messages())[-1]
     assert isinstance(last, SystemMessage) and "<recalled_memory>" in last.content
-    await held.clear()
-    assert (await held.query("Lisbon")).results == []
+    await autogen_memory.clear()
+    assert (await autogen_memory.query("Lisbon")).results == []
 
 
 def test_autogen_memory_keeps_its_namespaces_through_its_configuration(tmp_path: Path) -> None:
     from memorist.adapters.autogen import MemoristMemory
 
-    held = MemoristMemory(str(tmp_path / "memory.db"), namespaces=["user:ada", "global"], top_k=3)
-    again = MemoristMemory.load_component(held.dump_component())
+    autogen_memory = MemoristMemory(str(tmp_path / "memory.db"), namespaces=["user:ada", "global"], top_k=3)
+    again = MemoristMemory.load_component(autogen_memory.dump_component())
     assert (again._namespaces, again._top_k) == (["user:ada", "global"], 3)
 
 
@@ -213,7 +213,7 @@ def test_haystack_compacts_to_whole_exchanges_or_not_at_all() -> None:
 
     class Words:
         def count(self, messages: list[Any], tools: Any = None) -> int:
-            return sum(len(str(one.to_dict()).split()) for one in messages)
+            return sum(len(str(message.to_dict()).split()) for message in messages)
 
     messages = [ChatMessage.from_system("be kind")]
     for number in range(12):
@@ -224,10 +224,10 @@ def test_haystack_compacts_to_whole_exchanges_or_not_at_all() -> None:
         ]  # fmt: skip
     compactor, counter = MemoristCompactor(), Words()
     for target in (60, 150, 300, 600):
-        kept: Any = compactor.compact(messages, target, counter)  # type: ignore[arg-type]
-        assert kept is not None and len(kept) < len(messages)
-        called = {call.id for one in kept for call in one.tool_calls}
-        assert {result.origin.id for one in kept for result in one.tool_call_results} == called
-        assert kept[0].text == "be kind" and kept[-1] == messages[-1]
+        compacted: Any = compactor.compact(messages, target, counter)  # type: ignore[arg-type]
+        assert compacted is not None and len(compacted) < len(messages)
+        called = {call.id for message in compacted for call in message.tool_calls}
+        assert {result.origin.id for message in compacted for result in message.tool_call_results} == called
+        assert compacted[0].text == "be kind" and compacted[-1] == messages[-1]
     assert compactor.compact(messages, 1_000_000, counter) is None  # type: ignore[arg-type]
     assert MemoristCompactor.from_dict(compactor.to_dict()).counter is None

@@ -20,8 +20,8 @@ WARNINGS = ("-W", "error", "-W", "ignore::DeprecationWarning", "-W", "ignore::Pe
 
 def run(script: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run a program in a folder of its own, without settings and without a key."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MEMORIST_", "OPENAI_"))}
-    environment = {**kept, "PYTHONPATH": str(ROOT / "src")}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("MEMORIST_", "OPENAI_"))}
+    environment = {**inherited, "PYTHONPATH": str(ROOT / "src")}
     command = [sys.executable, *WARNINGS, str(script)]
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False

@@ -53,28 +53,33 @@ async def run(store: Any, program: list[Any]) -> list[Any]:
     """One program: what each operation gives, in words that two stores can share."""
     answers: list[Any] = []
     old: dict[str, Any] = {}
-    for number, (name, *given_) in enumerate(program):
+    for number, (name, *operands) in enumerate(program):
         if name == "talk":
-            conversation = await store.load(given_[0], scope=given_[2]) or Conversation(conversation_id=given_[0])
-            old.setdefault(given_[0], await store.load(given_[0]))
-            for one in range(given_[1]):
-                conversation.messages.extend(turn(10 * number + one))
-            answers.append(await answer(lambda c=conversation, s=given_[2]: store.save(c, scope=s), len))
+            conversation = await store.load(operands[0], scope=operands[2]) or Conversation(conversation_id=operands[0])
+            old.setdefault(operands[0], await store.load(operands[0]))
+            for index in range(operands[1]):
+                conversation.messages.extend(turn(10 * number + index))
+            answers.append(await answer(lambda c=conversation, s=operands[2]: store.save(c, scope=s), len))
         elif name == "stale":
-            conversation = old.get(given_[0]) or Conversation(conversation_id=given_[0])
+            conversation = old.get(operands[0]) or Conversation(conversation_id=operands[0])
             conversation.messages.extend(turn(number))
             answers.append(await answer(lambda c=conversation: store.save(c), len))
         elif name == "load":
-            answers.append(await answer(lambda g=given_: store.load(g[0], limit=g[1], scope=g[2]), texts))
+            answers.append(await answer(lambda g=operands: store.load(g[0], limit=g[1], scope=g[2]), texts))
         elif name == "branch":
-            answers.append(await answer(lambda g=given_: store.branch(g[0], at=g[1]), texts))
+            answers.append(await answer(lambda g=operands: store.branch(g[0], at=g[1]), texts))
         elif name == "fork":
-            answers.append(await answer(lambda g=given_: store.fork(g[0], at=g[1], new_conversation_id=g[2]), texts))
+            answers.append(await answer(lambda g=operands: store.fork(g[0], at=g[1], new_conversation_id=g[2]), texts))
         elif name == "list":
-            listed = await store.list_conversations(scope=given_[0], limit=given_[1])
-            answers.append([(one.conversation_id, one.scope, one.forked_from) for one in listed])
+            listed = await store.list_conversations(scope=operands[0], limit=operands[1])
+            answers.append(
+                [
+                    (conversation.conversation_id, conversation.scope, conversation.forked_from)
+                    for conversation in listed
+                ]
+            )
         else:
-            answers.append(await answer(lambda g=given_: store.delete(g[0], scope=g[1])))
+            answers.append(await answer(lambda g=operands: store.delete(g[0], scope=g[1])))
     return answers
 
 
@@ -93,9 +98,11 @@ async def test_one_of_eight_racers_wins(memory: Memory) -> None:
     for number, conversation in enumerate(loaded):
         assert conversation is not None
         conversation.messages.extend(turn(number + 1))
-    done = await asyncio.gather(*(store.save(one) for one in loaded if one), return_exceptions=True)
-    assert sum(isinstance(one, list) for one in done) == 1
-    assert all(isinstance(one, list | ConversationConflict) for one in done)
+    results = await asyncio.gather(
+        *(store.save(conversation) for conversation in loaded if conversation), return_exceptions=True
+    )
+    assert sum(isinstance(result, list) for result in results) == 1
+    assert all(isinstance(result, list | ConversationConflict) for result in results)
     final = await store.load("c")
     assert final is not None and len(final.messages) == 4
 
@@ -134,18 +141,18 @@ def test_a_budget_keeps_exchanges_whole() -> None:
         ]
     history.append(ModelRequest([UserPromptPart("now")]))
     for budget in (40, 100, 200, 400):
-        kept = budgeted(budget)(history)
-        called = {part.tool_call_id for m in kept for part in m.parts if isinstance(part, ToolCallPart)}
-        assert {part.tool_call_id for m in kept for part in m.parts if isinstance(part, ToolReturnPart)} == called
-        assert kept[-1] is history[-1] and len(kept) < len(history)
+        fitted = budgeted(budget)(history)
+        called = {part.tool_call_id for m in fitted for part in m.parts if isinstance(part, ToolCallPart)}
+        assert {part.tool_call_id for m in fitted for part in m.parts if isinstance(part, ToolReturnPart)} == called
+        assert fitted[-1] is history[-1] and len(fitted) < len(history)
 
 
 async def test_an_agent_with_memory(memory: Memory) -> None:
     memory.facts.set("global", "city", "Ada lives in Lisbon")
-    seen: list[str] = []
+    prompts: list[str] = []
 
     def model(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-        seen.append("\n".join(str(part.content) for message in messages for part in message.parts))  # type: ignore[union-attr]
+        prompts.append("\n".join(str(part.content) for message in messages for part in message.parts))  # type: ignore[union-attr]
         return ModelResponse([TextPart("Lisbon")])
 
     processor = recalling(memory)
@@ -156,4 +163,7 @@ async def test_an_agent_with_memory(memory: Memory) -> None:
     result = await agent.run("Where does Ada live?", conversation=Conversation(conversation_id="x"))
     await store.save(result)
     again = await store.load("x")
-    assert again is not None and [message_of(one).text for one in again.messages] == ["Where does Ada live?", "Lisbon"]
+    assert again is not None and [message_of(message).text for message in again.messages] == [
+        "Where does Ada live?",
+        "Lisbon",
+    ]

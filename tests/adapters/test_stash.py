@@ -28,10 +28,10 @@ def test_langchain_middleware_shortens_and_reads_back(open_memory: OpenMemory) -
         return LOG
 
     memory = open_memory()
-    asked = {**ASK, "id": "workflow:langchain/t1.results#1"}
+    arguments = {**ASK, "id": "workflow:langchain/t1.results#1"}
     answers = [
         AIMessage("", tool_calls=[{"id": "c1", "name": "run_tests", "args": {}}]),
-        AIMessage("", tool_calls=[{"id": "c2", "name": "read_more", "args": asked}]),
+        AIMessage("", tool_calls=[{"id": "c2", "name": "read_more", "args": arguments}]),
         AIMessage("Done."),
     ]
     agent = create_agent(
@@ -39,7 +39,7 @@ def test_langchain_middleware_shortens_and_reads_back(open_memory: OpenMemory) -
     )
     state = agent.invoke({"messages": [("user", "Run them.")]}, {"configurable": {"thread_id": "t1"}})
     short, read = [message.text for message in state["messages"] if message.type == "tool"]
-    assert len(short) < 2_000 and asked["id"] in short and "test_417 FAILED" in short
+    assert len(short) < 2_000 and arguments["id"] in short and "test_417 FAILED" in short
     assert "501: test_500 passed" in read
 
 
@@ -60,8 +60,8 @@ def test_openai_agents_tools_are_wrapped(open_memory: OpenMemory) -> None:
         first, read, _ = tools
         context = ToolContext(None, tool_name="run_tests", tool_call_id="c1", tool_arguments="{}")
         short = await first.on_invoke_tool(context, "{}")  # type: ignore[union-attr]
-        asked = json.dumps({**ASK, "id": "workflow:openai-agents/s1.results#1"})
-        return short, await read.on_invoke_tool(context, asked)  # type: ignore[union-attr]
+        arguments = json.dumps({**ASK, "id": "workflow:openai-agents/s1.results#1"})
+        return short, await read.on_invoke_tool(context, arguments)  # type: ignore[union-attr]
 
     short, read = asyncio.run(main())
     assert "workflow:openai-agents/s1.results#1" in short and "501: test_500 passed" in read

@@ -40,8 +40,8 @@ async def write_langchain(memory: Memory) -> None:
     from memorist.adapters.langchain import MemoristChatMessageHistory
 
     call: Any = {"name": "read", "args": {}, "id": CALL}
-    told = [SystemMessage(CLAIM), HumanMessage(OWN), AIMessage(CLAIM, tool_calls=[call])]
-    await MemoristChatMessageHistory("s", memory).aadd_messages([*told, ToolMessage(CLAIM, tool_call_id=CALL)])
+    messages = [SystemMessage(CLAIM), HumanMessage(OWN), AIMessage(CLAIM, tool_calls=[call])]
+    await MemoristChatMessageHistory("s", memory).aadd_messages([*messages, ToolMessage(CLAIM, tool_call_id=CALL)])
 
 
 async def write_llama_index(memory: Memory) -> None:
@@ -60,8 +60,8 @@ async def write_llama_index_block(memory: Memory) -> None:
 
     from memorist.adapters.llama_index import MemoristMemoryBlock
 
-    told = [ChatMessage(role=role, content=CLAIM) for role in ("system", "assistant", "tool")]
-    await MemoristMemoryBlock(memory).aput([ChatMessage(role="user", content=OWN), *told])
+    messages = [ChatMessage(role=role, content=CLAIM) for role in ("system", "assistant", "tool")]
+    await MemoristMemoryBlock(memory).aput([ChatMessage(role="user", content=OWN), *messages])
 
 
 async def write_strands(memory: Memory) -> None:

@@ -128,16 +128,16 @@ def test_a_model_over_the_wire_judges_once_and_the_report_says_so(
     checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    found = json.loads(run(checkout, "--json").stdout)["eviction"]
+    evictions = json.loads(run(checkout, "--json").stdout)["eviction"]
     with serving(Denying()) as wire:
         spec = f"openai:judge@{wire.url}/v1"
         report = json.loads(run(checkout, "--json", "--yes", "--model", spec).stdout)
-        asked = len(wire.requests)
+        request_count = len(wire.requests)
         again = json.loads(run(checkout, "--json", "--yes", "--model", spec).stdout)
-    assert found and not report["eviction"]
-    assert [d["symbol"] for d in report["denied"]] == [f["symbol"] for f in found]
+    assert evictions and not report["eviction"]
+    assert [d["symbol"] for d in report["denied"]] == [f["symbol"] for f in evictions]
     assert "judge" in report["judged_by"]
-    assert again == report and len(wire.requests) == asked > 0, "verdicts are kept by the hash of the prompt"
+    assert again == report and len(wire.requests) == request_count > 0, "verdicts are kept by the hash of the prompt"
 
 
 def test_the_cost_is_shown_before_the_model_is_asked(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -132,9 +132,9 @@ def test_a_folder_that_the_product_imports_is_read_whatever_it_is_called(
 def test_a_large_package_of_a_crowd_is_a_product_and_no_adapter(tmp_path: Path) -> None:
     files = {f"core/m{i}.py": "x = 1\n" for i in range(120)} | _crowd(14)
     files["more/p7/b.py"] = "x = 1\n" * 200
-    found = paths(write(tmp_path, files))
-    assert "more/p7/b.py" in found
-    assert "more/p8/a.py" not in found
+    sources = paths(write(tmp_path, files))
+    assert "more/p7/b.py" in sources
+    assert "more/p8/a.py" not in sources
 
 
 def test_packages_are_kept_when_nothing_else_would_be_left(tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ def world(root: Path, files: dict[str, str]) -> World:
     return analyzed(root, files).world
 
 
-def function(found: World, symbol: str) -> Function:
-    return next(f for f in found.functions if f.symbol == symbol)
+def function(checkout: World, symbol: str) -> Function:
+    return next(f for f in checkout.functions if f.symbol == symbol)
 
 
 @pytest.mark.parametrize(
@@ -57,11 +57,11 @@ def test_calls_of_language_models_are_told_from_others(callee: str, is_call: boo
 
 
 def test_a_model_call_is_reached_through_other_functions(tmp_path: Path) -> None:
-    found = world(
+    checkout = world(
         tmp_path, {"a.py": "def one():\n    two()\n\ndef two():\n    three()\n\ndef three():\n    llm.chat(x)\n"}
     )
-    assert [found.model_depth[function(found, n).key] for n in ("three", "two", "one")] == [0, 1, 2]
-    assert [(f.symbol, line) for f, line in found.model_path(function(found, "one"))] == [
+    assert [checkout.model_depth[function(checkout, n).key] for n in ("three", "two", "one")] == [0, 1, 2]
+    assert [(f.symbol, line) for f, line in checkout.model_path(function(checkout, "one"))] == [
         ("one", 2), ("two", 5), ("three", 8),
     ]  # fmt: skip
 
@@ -83,10 +83,10 @@ class Right(Base):
     def step(self):
         pass
 """
-    found = world(tmp_path, {"a.py": source})
-    called = {f.symbol for _, f in found.callees[function(found, "Base.run").key]}
+    checkout = world(tmp_path, {"a.py": source})
+    called = {f.symbol for _, f in checkout.callees[function(checkout, "Base.run").key]}
     assert called == {"Left.step", "Right.step"}
-    assert {f.symbol for _, f in found.callees[function(found, "Left.go").key]} == {"Left.step"}
+    assert {f.symbol for _, f in checkout.callees[function(checkout, "Left.go").key]} == {"Left.step"}
 
 
 def test_a_generic_method_name_resolves_only_by_what_it_is_called_on(tmp_path: Path) -> None:
@@ -104,8 +104,8 @@ class User:
         block.put()
         thing.put()
 """
-    found = world(tmp_path, {"a.py": source})
-    assert {f.symbol for _, f in found.callees[function(found, "User.use").key]} == {"Block.put"}
+    checkout = world(tmp_path, {"a.py": source})
+    assert {f.symbol for _, f in checkout.callees[function(checkout, "User.use").key]} == {"Block.put"}
 
 
 def test_an_early_return_guards_what_follows(tmp_path: Path) -> None:
@@ -115,14 +115,16 @@ def apply(messages, max_tokens):
         return messages
     return messages[-size:]
 """
-    found = world(tmp_path, {"memory/a.py": source})
-    effects = [e for e in function(found, "apply").effects if e.kind == "slice"]
+    checkout = world(tmp_path, {"memory/a.py": source})
+    effects = [e for e in function(checkout, "apply").effects if e.kind == "slice"]
     assert effects[0].guards == ("token_count",)
 
 
 def test_a_test_for_emptiness_is_no_limit(tmp_path: Path) -> None:
-    found = world(tmp_path, {"memory/a.py": "def f(messages):\n    if len(messages) > 0:\n        messages.pop(0)\n"})
-    assert function(found, "f").guards == []
+    checkout = world(
+        tmp_path, {"memory/a.py": "def f(messages):\n    if len(messages) > 0:\n        messages.pop(0)\n"}
+    )
+    assert function(checkout, "f").guards == []
 
 
 def test_an_error_handler_for_overflow_is_a_guard(tmp_path: Path) -> None:
@@ -133,8 +135,8 @@ def f(self):
     except ContextWindowExceededError:
         self.messages = self.messages[-size:]
 """
-    found = world(tmp_path, {"memory/a.py": source})
-    assert [e.guards for e in function(found, "f").effects if e.kind == "slice"] == [("overflow_error",)]
+    checkout = world(tmp_path, {"memory/a.py": source})
+    assert [e.guards for e in function(checkout, "f").effects if e.kind == "slice"] == [("overflow_error",)]
 
 
 @pytest.mark.parametrize(
@@ -151,33 +153,33 @@ def f(self):
     ],
 )
 def test_the_fate_of_a_slice_is_followed(body: str, flow: str, tmp_path: Path) -> None:
-    found = world(tmp_path, {"memory/a.py": f"def f(self, messages, n):\n    {body}\n"})
-    effects = [e for e in function(found, "f").effects if e.kind == "slice"]
+    checkout = world(tmp_path, {"memory/a.py": f"def f(self, messages, n):\n    {body}\n"})
+    effects = [e for e in function(checkout, "f").effects if e.kind == "slice"]
     assert effects[0].flow == flow
 
 
 def test_a_slice_by_the_lists_own_length_is_the_whole_list(tmp_path: Path) -> None:
-    found = world(tmp_path, {"memory/a.py": "def f(messages):\n    n = len(messages)\n    return messages[-n:]\n"})
-    assert function(found, "f").effects == []
+    checkout = world(tmp_path, {"memory/a.py": "def f(messages):\n    n = len(messages)\n    return messages[-n:]\n"})
+    assert function(checkout, "f").effects == []
 
 
 def test_a_function_nobody_uses_is_not_wired(tmp_path: Path) -> None:
     files = {"a.py": "def used():\n    pass\n\ndef unused():\n    pass\n", "b.py": "from a import used\nused()\n"}
-    found = world(tmp_path, files)
-    assert found.is_wired(function(found, "used"))
-    assert not found.is_wired(function(found, "unused"))
+    checkout = world(tmp_path, files)
+    assert checkout.is_wired(function(checkout, "used"))
+    assert not checkout.is_wired(function(checkout, "unused"))
 
 
 def test_use_in_tests_does_not_wire(tmp_path: Path) -> None:
     files = {"a.py": "class Trimmer:\n    def trim(self):\n        pass\n", "tests/test_a.py": "Trimmer().trim()\n"}
-    found = world(tmp_path, files)
-    assert not found.is_wired(function(found, "Trimmer.trim"))
+    checkout = world(tmp_path, files)
+    assert not checkout.is_wired(function(checkout, "Trimmer.trim"))
 
 
 def test_a_name_in_a_table_of_lazy_imports_wires(tmp_path: Path) -> None:
     source = "class Base:\n    pass\n\nclass Trimmer(Base):\n    def trim(self):\n        pass\n"
-    found = world(tmp_path, {"a.py": source, "__init__.py": "LAZY = {'Trimmer': 'a'}\n"})
-    assert found.is_wired(function(found, "Trimmer.trim"))
+    checkout = world(tmp_path, {"a.py": source, "__init__.py": "LAZY = {'Trimmer': 'a'}\n"})
+    assert checkout.is_wired(function(checkout, "Trimmer.trim"))
 
 
 @pytest.mark.parametrize("callee", ["self.chat_generator.run", "prompt_driver.run", "_chat_complete", "self.llm.aask"])

@@ -33,12 +33,12 @@ class Agent:
 """
 
 
-def found(root: Path, source: str, **files: str) -> Analysis:
+def analyze_window(root: Path, source: str, **files: str) -> Analysis:
     return analyzed(root, {"memory/window.py": source, "agent.py": AGENT, **files})
 
 
 def test_a_finding_says_where_what_and_when(tmp_path: Path) -> None:
-    (finding,) = proposed(found(tmp_path, WINDOW))
+    (finding,) = proposed(analyze_window(tmp_path, WINDOW))
     assert (finding.strategy, finding.path, finding.line, finding.symbol) == (
         "fifo_message_count", "memory/window.py", 6, "Window.apply",
     )  # fmt: skip
@@ -77,7 +77,7 @@ class Window:
         self.log.info(len(kept))
         return kept
 """
-    (finding,) = proposed(found(tmp_path, source))
+    (finding,) = proposed(analyze_window(tmp_path, source))
     assert finding.twins == ["memory/window.py:L11"]
 
 
@@ -88,7 +88,7 @@ class Window:
         summary = self.llm.complete("Summarize " + str(messages))
         return [summary] + messages[-self.size:]
 """
-    assert strategies(found(tmp_path, source)) == ["summarization"]
+    assert strategies(analyze_window(tmp_path, source)) == ["summarization"]
 
 
 def test_the_caller_of_a_mechanism_is_not_a_second_one(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ class Window:
     def cut(self, messages):
         return messages[-self.size:]
 """
-    assert [f.symbol for f in proposed(found(tmp_path, source))] == ["Window.cut"]
+    assert [f.symbol for f in proposed(analyze_window(tmp_path, source))] == ["Window.cut"]
 
 
 def test_the_trigger_is_looked_for_in_callers(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ class Window:
         summary = self.llm.complete("Summarize " + str(messages))
         messages[:] = [summary] + messages[-4:]
 """
-    (finding,) = proposed(found(tmp_path, source))
+    (finding,) = proposed(analyze_window(tmp_path, source))
     assert finding.trigger == ["token_count"]
 
 
@@ -167,7 +167,7 @@ class Window:
         self.state.summary = summary
         self.state.history = messages[-self.keep:]
 """
-    assert strategies(found(tmp_path, source)) == ["summarization"]
+    assert strategies(analyze_window(tmp_path, source)) == ["summarization"]
 
 
 def test_a_summary_returned_beside_the_tail_is_summarisation(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ class Window:
     def summarize(self, old):
         return self.llm.chat(old)
 """
-    assert strategies(found(tmp_path, source)) == ["summarization"]
+    assert strategies(analyze_window(tmp_path, source)) == ["summarization"]
 
 
 def test_one_field_of_recent_items_is_not_a_window(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ class Window:
     def apply(self, messages):
         return [m.screenshot for m in messages[-self.size:]]
 """
-    assert strategies(found(tmp_path, source)) == []
+    assert strategies(analyze_window(tmp_path, source)) == []
 
 
 FOLDING = "def summarize(llm, old):\n    return llm.chat(str(old))\n"
@@ -242,8 +242,8 @@ class Brain:
 
 Brain().fold(llm)
 """
-    found = proposed(analyzed(tmp_path, {"memory/brain.py": FOLDING + source}))
-    assert [(f.strategy, f.symbol) for f in found] == [("summarization", "Brain.fold")]
+    findings = proposed(analyzed(tmp_path, {"memory/brain.py": FOLDING + source}))
+    assert [(f.strategy, f.symbol) for f in findings] == [("summarization", "Brain.fold")]
 
 
 def test_a_cut_counted_from_the_end_is_a_window(tmp_path: Path) -> None:
@@ -258,8 +258,8 @@ def since(messages, start):
 recent(m, 3)
 since(m, 3)
 """
-    found = proposed(analyzed(tmp_path, {"memory/recent.py": source}))
-    assert [(f.strategy, f.symbol) for f in found] == [("fifo_message_count", "recent")]
+    findings = proposed(analyzed(tmp_path, {"memory/recent.py": source}))
+    assert [(f.strategy, f.symbol) for f in findings] == [("fifo_message_count", "recent")]
 
 
 def test_a_list_only_called_compressed_is_no_summary(tmp_path: Path) -> None:
@@ -313,9 +313,9 @@ def test_one_window_over_several_storages_is_one_mechanism(tmp_path: Path) -> No
         ),
         "use.py": "from memory import a, b\na.RedisSession()\nb.SqliteSession()\n",
     }
-    found = proposed(analyzed(tmp_path, files))
-    assert [(f.strategy, f.symbol) for f in found] == [("fifo_message_count", "RedisSession.get")]
-    assert len(found[0].twins) == 1
+    findings = proposed(analyzed(tmp_path, files))
+    assert [(f.strategy, f.symbol) for f in findings] == [("fifo_message_count", "RedisSession.get")]
+    assert len(findings[0].twins) == 1
 
 
 def test_two_ways_of_forgetting_in_one_family_stay_two_mechanisms(tmp_path: Path) -> None:
@@ -379,8 +379,8 @@ export class Keeper {
 
 def test_what_a_model_made_is_followed_through_a_field_and_a_splice_into_the_kept_messages(tmp_path: Path) -> None:
     report = analyzed(tmp_path, {"keeper.ts": FRONT})
-    found = [*proposed(report), *proposed(report, wired=False)]
-    assert [(f.strategy, f.rule) for f in found] == [("summarization", "summary.in-front")]
+    findings = [*proposed(report), *proposed(report, wired=False)]
+    assert [(f.strategy, f.rule) for f in findings] == [("summarization", "summary.in-front")]
 
 
 MAPPED = """

@@ -107,12 +107,12 @@ def test_a_question_is_asked_once(sample: Analysis, tmp_path: Path) -> None:
 
 
 def test_the_cost_counts_only_new_questions(sample: Analysis, tmp_path: Path) -> None:
-    kept = JsonCache(tmp_path)
+    cache = JsonCache(tmp_path)
     questions = requests(sample)
-    before = cost_of(questions, kept, "scripted")
+    before = cost_of(questions, cache, "scripted")
     assert (before.requests, before.output_tokens) == (2, 600) and before.input_tokens > 500
     judged(sample, Scripted(), tmp_path)
-    assert cost_of(questions, kept, "scripted").requests == 0
+    assert cost_of(questions, cache, "scripted").requests == 0
 
 
 def test_a_prompt_holds_the_body_the_slice_and_the_way(sample: Analysis, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ class Agent:
 """
 
 
-def told(root: Path, source: str, name: str = "memory/keeper.py", **more: str) -> list[tuple[str, str]]:
+def proposed_mechanisms(root: Path, source: str, name: str = "memory/keeper.py", **more: str) -> list[tuple[str, str]]:
     """Strategy and symbol of each finding in a checkout with this file and an agent that uses `Keeper.prepare`."""
     agent = f"from memory.keeper import Keeper\n\n{AGENT}" if name.endswith(".py") else ""
     analysis = analyzed(root, {name: source, "agent.py": agent, **more})
@@ -36,7 +36,7 @@ class Keeper:
         self.tell(evicted)
         return [messages[0], *later], True
 """
-    assert told(tmp_path, source) == [("fifo_message_count", "Keeper.buffer_summarization")]
+    assert proposed_mechanisms(tmp_path, source) == [("fifo_message_count", "Keeper.buffer_summarization")]
 
 
 def test_the_same_tail_that_no_model_reads_is_nothing(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ class Executor:
         return len(steps)
 """
     assert (
-        told(
+        proposed_mechanisms(
             tmp_path,
             source,
             "run/executor.py",
@@ -79,7 +79,7 @@ class Keeper:
                 merged.append(memory)
         return merged
 """
-    assert told(tmp_path, source) == []
+    assert proposed_mechanisms(tmp_path, source) == []
 
 
 def test_the_lists_of_a_models_answer_are_bounded_without_being_a_window(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ class Keeper:
             tokens = count_tokens(state)
         return json.dumps(state)
 """
-    assert ("token_window", "Keeper.snapshot") not in told(tmp_path, source)
+    assert ("token_window", "Keeper.snapshot") not in proposed_mechanisms(tmp_path, source)
 
 
 def test_the_messages_are_a_window_when_they_are_trimmed_before_the_model_is_asked(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ class Keeper:
         messages.append(self.llm.chat(messages))
         return messages
 """
-    assert told(tmp_path, source) == [("token_window", "Keeper.prepare")]
+    assert proposed_mechanisms(tmp_path, source) == [("token_window", "Keeper.prepare")]
 
 
 def test_a_private_read_that_only_answers_a_method_nobody_calls_is_unwired(tmp_path: Path) -> None:
@@ -129,9 +129,9 @@ class Keeper:
         memories = sorted(self.memories, key=lambda m: m.updated_at)
         return memories[-limit:]
 """
-    assert told(tmp_path, source) == []
+    assert proposed_mechanisms(tmp_path, source) == []
     used = source.replace("return messages\n", "return [*self.search_memories(3), *messages]\n")
-    assert told(tmp_path, used) == [("fifo_message_count", "Keeper._newest_memories")]
+    assert proposed_mechanisms(tmp_path, used) == [("fifo_message_count", "Keeper._newest_memories")]
 
 
 def test_an_async_method_with_another_body_is_the_same_mechanism(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ class Keeper:
             return messages[-size:]
 """
     more = {"later.py": "async def run(keeper, messages):\n    return await keeper.aprepare(messages)\n"}
-    assert told(tmp_path, source, **more) == [("fifo_message_count", "Keeper.prepare")]
+    assert proposed_mechanisms(tmp_path, source, **more) == [("fifo_message_count", "Keeper.prepare")]
 
 
 def test_a_second_constructor_is_no_mechanism_of_its_own(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ class Keeper:
     def summarize(self, messages, before):
         return self.llm.chat([{"role": "user", "content": str(messages)}])
 """
-    assert told(tmp_path, source) == [("summarization", "Keeper.save")]
+    assert proposed_mechanisms(tmp_path, source) == [("summarization", "Keeper.save")]
 
 
 def test_records_without_anything_said_are_no_messages(tmp_path: Path) -> None:
@@ -183,9 +183,9 @@ class Keeper:
             self.history.pop(0)
         return [*messages, *self.history]
 """
-    assert told(tmp_path, source) == []
+    assert proposed_mechanisms(tmp_path, source) == []
     spoken = source.replace('"used": memory(), "free": rest()', '"text": messages[-1]')
-    assert told(tmp_path, spoken) == [("fifo_message_count", "Keeper.prepare")]
+    assert proposed_mechanisms(tmp_path, spoken) == [("fifo_message_count", "Keeper.prepare")]
 
 
 def test_a_list_set_or_extended_is_not_refilled(tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ class Keeper:
         else:
             self.messages.extend(answer)
 """
-    assert told(tmp_path, source) == []
+    assert proposed_mechanisms(tmp_path, source) == []
 
 
 def test_a_summary_only_written_out_is_a_title(tmp_path: Path) -> None:
@@ -220,9 +220,9 @@ class Keeper:
         update.summary = self.llm.chat(messages)
         self.file.append(f"{json.dumps(update)}")
 """
-    assert told(tmp_path, source) == []
-    kept = source.replace("        update = {}\n        update.summary", "        self.summary")
-    assert told(tmp_path, kept) == [("summarization", "Keeper.name")]
+    assert proposed_mechanisms(tmp_path, source) == []
+    stored = source.replace("        update = {}\n        update.summary", "        self.summary")
+    assert proposed_mechanisms(tmp_path, stored) == [("summarization", "Keeper.name")]
 
 
 def test_a_page_read_in_either_direction_is_browsing(tmp_path: Path) -> None:
@@ -232,6 +232,6 @@ export async function browse(messages: Message[], store: Store, most: number, fo
 }
 export const used = browse;
 """
-    assert told(tmp_path, source, "chat/history.ts") == []
+    assert proposed_mechanisms(tmp_path, source, "chat/history.ts") == []
     newest = source.replace("forward ? 'ASC' : 'DESC'", "'DESC'")
-    assert told(tmp_path, newest, "chat/history.ts") == [("fifo_message_count", "browse")]
+    assert proposed_mechanisms(tmp_path, newest, "chat/history.ts") == [("fifo_message_count", "browse")]

@@ -612,6 +612,6 @@ def speak(text, limit, place):
             response.put_away(place)
 """
     large = analyzed(tmp_path / "a", {"core/keeper.py": keeper, "core/agent.py": fits})
-    told = analyzed(tmp_path / "b", {"core/keeper.py": keeper, "core/speech.py": speaks})
+    spoken = analyzed(tmp_path / "b", {"core/keeper.py": keeper, "core/speech.py": speaks})
     assert strategies(large) == ["offload"]
-    assert strategies(told) == []
+    assert strategies(spoken) == []

@@ -35,7 +35,7 @@ PROGRAMS = {
 
 def answer(prompt: str, system: str, schema: dict[str, Any]) -> Any:
     """The recorded answer to a prompt, or no answer for a function that was not put to the model."""
-    return next((said for symbol, said in ANSWERS.items() if f", {symbol}, lines" in prompt), None)
+    return next((answer for symbol, answer in ANSWERS.items() if f", {symbol}, lines" in prompt), None)
 
 
 def test_recorded_answers_decide_what_is_shown(tmp_path: Path, sure_rules: None) -> None:

@@ -60,10 +60,10 @@ def renamed(source: str) -> str:
     """The program with every free name replaced by one that says nothing."""
     names: dict[str, str] = {}
     pieces: list[tuple[int, str]] = []
-    kept = _API | set(keyword.kwlist) | set(dir(builtins))
+    reserved = _API | set(keyword.kwlist) | set(dir(builtins))
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         text = token.string
-        if token.type == tokenize.NAME and text not in kept:
+        if token.type == tokenize.NAME and text not in reserved:
             text = names.setdefault(text, f"{'V' if text[:1].isupper() else 'v'}{len(names)}")
         elif token.type == tokenize.STRING:
             text = re.sub(r"\{(\w+)", lambda m: "{" + names.get(m.group(1), m.group(1)), text)

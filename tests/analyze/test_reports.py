@@ -145,11 +145,11 @@ class _Links(HTMLParser):
         self.tags: set[str] = set()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        found = dict(attrs)
+        attributes = dict(attrs)
         self.tags.add(tag)
-        self.targets += [v for k, v in found.items() if k in ("href", "src") and v]
-        if found.get("id"):
-            self.ids.add(str(found["id"]))
+        self.targets += [v for k, v in attributes.items() if k in ("href", "src") and v]
+        if attributes.get("id"):
+            self.ids.add(str(attributes["id"]))
 
 
 def test_html_stands_alone_and_every_link_has_its_evidence(sample: Analysis) -> None:
@@ -209,9 +209,9 @@ def test_less_probable_candidates_are_listed_apart(tmp_path: Path, sure_rules: N
     assert "Possible, please look (2 less probable candidates):" in text and "memory/window.py:L6" in text
 
 
-@pytest.mark.parametrize(("reader", "shown"), [("", False), ("tool", True)])
+@pytest.mark.parametrize(("reader", "is_shown"), [("", False), ("tool", True)])
 def test_a_shortened_text_is_shown_only_if_a_model_is_seen_to_read_it(
-    reader: str, shown: bool, tmp_path: Path, sure_rules: None
+    reader: str, is_shown: bool, tmp_path: Path, sure_rules: None
 ) -> None:
     source = """
 class Fetch{kind}:
@@ -224,7 +224,7 @@ class Fetch{kind}:
     files = {"fetch.py": source.replace("{kind}", kind), "use.py": f"Fetch{kind}().run('')\n"}
     analysis = analyze(write(tmp_path, files), processes=1)
     elided = [f for f in (*analysis.eviction, *analysis.possible) if f.strategy == "content_elision"]
-    assert [(f.support.reader, f.probability > SHOWN_ABOVE) for f in elided] == [(reader, shown)]
+    assert [(f.support.reader, f.probability > SHOWN_ABOVE) for f in elided] == [(reader, is_shown)]
 
 
 def test_the_checks_of_a_bounded_framework_name_only_what_is_wrong(sample: Analysis) -> None:

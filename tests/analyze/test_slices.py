@@ -87,18 +87,18 @@ def title(client, history):
 def test_the_order_is_that_of_the_parts_that_reach_the_model(
     tmp_path: Path, files: dict[str, str], order: list[str]
 ) -> None:
-    found = analyzed(tmp_path, files).assembly
-    assert found.determined
-    assert found.order == order
+    assembly = analyzed(tmp_path, files).assembly
+    assert assembly.determined
+    assert assembly.order == order
 
 
 def test_each_slot_is_shown_where_it_is_put_in(tmp_path: Path) -> None:
-    found = analyzed(tmp_path, {"chunks.py": CHUNKS, "coder.py": LOOP}).assembly
-    assert [(p.path, p.role) for p in found.locations[:2]] == [
+    assembly = analyzed(tmp_path, {"chunks.py": CHUNKS, "coder.py": LOOP}).assembly
+    assert [(p.path, p.role) for p in assembly.locations[:2]] == [
         ("coder.py", "main_call"),
         ("chunks.py", "system_prompt"),
     ]
-    assert found.slots["reminder"][0].path == "chunks.py"
+    assert assembly.slots["reminder"][0].path == "chunks.py"
 
 
 def test_a_call_on_the_side_says_nothing_about_the_order(tmp_path: Path) -> None:

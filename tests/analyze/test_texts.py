@@ -7,7 +7,7 @@ from pathlib import Path
 from .reading import analyzed, proposed
 
 
-def told(root: Path, name: str, source: str) -> list[tuple[str, str]]:
+def proposed_mechanisms(root: Path, name: str, source: str) -> list[tuple[str, str]]:
     """Strategy and symbol of each finding of a program."""
     return [(f.strategy, f.symbol) for f in proposed(analyzed(root, {name: source}))]
 
@@ -19,9 +19,9 @@ export function bare(messages: Message[], limit: number): Message[] {
 }
 export const used = bare;
 """
-    assert told(tmp_path, "chat/history.ts", source) == []
+    assert proposed_mechanisms(tmp_path, "chat/history.ts", source) == []
     cut = source.replace("substring(message.name.length + 2)", "substring(0, limit)")
-    assert told(tmp_path, "chat/history.ts", cut) == [("content_elision", "bare")]
+    assert proposed_mechanisms(tmp_path, "chat/history.ts", cut) == [("content_elision", "bare")]
 
 
 def test_a_text_taken_apart_at_a_pattern_is_no_shorter_content(tmp_path: Path) -> None:
@@ -36,9 +36,9 @@ def untagged(messages, limit):
 
 used = untagged
 """
-    assert told(tmp_path, "chat/history.py", source) == []
+    assert proposed_mechanisms(tmp_path, "chat/history.py", source) == []
     cut = source.replace('message.content.find("<note>")', "limit // 2")
-    assert told(tmp_path, "chat/history.py", cut) == [("content_elision", "untagged")]
+    assert proposed_mechanisms(tmp_path, "chat/history.py", cut) == [("content_elision", "untagged")]
 
 
 OFFLOAD = """
@@ -69,7 +69,7 @@ export const used = masking;
 
 
 def test_a_nested_helper_that_writes_what_is_too_large_is_an_offload_and_no_elision_beside_it(tmp_path: Path) -> None:
-    assert told(tmp_path, "chat/history.ts", OFFLOAD) == [("offload", "masking.process.save")]
+    assert proposed_mechanisms(tmp_path, "chat/history.ts", OFFLOAD) == [("offload", "masking.process.save")]
 
 
 def test_a_note_that_names_the_file_tells_an_offload_without_a_size(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def lighter(messages):
 
 used = lighter
 """
-    assert told(tmp_path, "chat/history.py", source) == [("offload", "lighter")]
+    assert proposed_mechanisms(tmp_path, "chat/history.py", source) == [("offload", "lighter")]
 
 
 def test_a_set_that_grows_is_no_store_of_texts(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def include(content, files, limit):
 
 used = include
 """
-    assert "offload" not in [s for s, _ in told(tmp_path, "chat/tool_result.py", source)]
+    assert "offload" not in [s for s, _ in proposed_mechanisms(tmp_path, "chat/tool_result.py", source)]
 
 
 def test_a_helper_two_calls_below_an_elision_is_not_reported_beside_it(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def truncate_content(content, limit):
 
 used = fit
 """
-    assert told(tmp_path, "chat/history.py", source) == [("content_elision", "fit")]
+    assert proposed_mechanisms(tmp_path, "chat/history.py", source) == [("content_elision", "fit")]
 
 
 def test_a_copy_made_for_the_log_leaves_the_message_whole(tmp_path: Path) -> None:
@@ -148,9 +148,9 @@ def seen(message, limit):
 
 used = seen
 """
-    assert told(tmp_path, "chat/history.py", source) == []
-    sent = source.replace("    log(str(shown))", "    return shown")
-    assert told(tmp_path, "chat/history.py", sent) == [("content_elision", "seen")]
+    assert proposed_mechanisms(tmp_path, "chat/history.py", source) == []
+    returned = source.replace("    log(str(shown))", "    return shown")
+    assert proposed_mechanisms(tmp_path, "chat/history.py", returned) == [("content_elision", "seen")]
 
 
 def test_a_text_split_into_pieces_is_whole(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def pieces(text, limit):
 
 used = fit
 """
-    assert told(tmp_path, "chat/history.py", source) == []
+    assert proposed_mechanisms(tmp_path, "chat/history.py", source) == []
 
 
 def test_a_text_begun_with_a_tag_stands_for_nothing(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def turn(content, tools):
 
 used = turn
 """
-    assert told(tmp_path, "chat/history.py", source) == []
+    assert proposed_mechanisms(tmp_path, "chat/history.py", source) == []
     masked = """
 def run(tool, mask):
     if mask:
@@ -196,7 +196,7 @@ def run(tool, mask):
 
 used = run
 """
-    assert told(tmp_path, "chat/history.py", masked) == [("content_elision", "run")]
+    assert proposed_mechanisms(tmp_path, "chat/history.py", masked) == [("content_elision", "run")]
 
 
 def test_a_field_of_the_message_itself_is_no_notice(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def converted(messages):
 
 used = converted
 """
-    assert told(tmp_path, "chat/history.py", source) == []
+    assert proposed_mechanisms(tmp_path, "chat/history.py", source) == []
 
 
 def test_a_record_cut_behind_a_notice_is_shorter_content(tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ class Trimmer:
 
 used = Trimmer().one
 """
-    assert told(tmp_path, "chat/history.py", source) == [("content_elision", "Trimmer.one")]
+    assert proposed_mechanisms(tmp_path, "chat/history.py", source) == [("content_elision", "Trimmer.one")]
 
 
 def test_a_copy_on_disk_that_is_an_option_leaves_an_elision(tmp_path: Path) -> None:
@@ -253,10 +253,10 @@ def truncate_result(result, limit, folder):
 
 used = truncate_result
 """
-    assert told(tmp_path, "chat/history.py", source) == [("content_elision", "truncate_result")]
+    assert proposed_mechanisms(tmp_path, "chat/history.py", source) == [("content_elision", "truncate_result")]
     always = source.replace("    if folder is not None:\n", "    if len(result) > limit:\n")
     saved = always.replace("    short = result[:limit]\n", "").replace("notice + short", "notice + result[:limit]")
-    assert told(tmp_path, "chat/history.py", saved) == [("offload", "truncate_result")]
+    assert proposed_mechanisms(tmp_path, "chat/history.py", saved) == [("offload", "truncate_result")]
 
 
 def test_masking_and_truncating_below_each_other_are_two_mechanisms(tmp_path: Path) -> None:
@@ -276,7 +276,7 @@ def truncate_result(result, limit):
 
 used = run
 """
-    assert told(tmp_path, "chat/history.py", source) == [
+    assert proposed_mechanisms(tmp_path, "chat/history.py", source) == [
         ("content_elision", "run"),
         ("content_elision", "truncate_result"),
     ]
@@ -299,4 +299,4 @@ def short(message, limit):
 
 used = blocks
 """
-    assert told(tmp_path, "chat/history.py", source) == []
+    assert proposed_mechanisms(tmp_path, "chat/history.py", source) == []

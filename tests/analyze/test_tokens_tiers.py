@@ -128,10 +128,10 @@ class Builder:
     def send(self):
         return self.llm.chat(self.messages())
 """
-    found = analyzed(tmp_path, {"prompt/builder.py": source}).assembly
-    assert found.order == ["system_prompt", "examples", "retrieved_memory", "history", "current_input", "reminder"]
-    assert found.determined
-    assert [p.symbol for p in found.locations[:2]] == ["Builder.send", "Builder.messages"]
+    assembly = analyzed(tmp_path, {"prompt/builder.py": source}).assembly
+    assert assembly.order == ["system_prompt", "examples", "retrieved_memory", "history", "current_input", "reminder"]
+    assert assembly.determined
+    assert [p.symbol for p in assembly.locations[:2]] == ["Builder.send", "Builder.messages"]
 
 
 def test_slots_are_seen_where_the_model_is_called(tmp_path: Path) -> None:
@@ -148,5 +148,5 @@ class Agent:
 
 
 def test_code_without_a_model_call_has_no_order(tmp_path: Path) -> None:
-    found = analyzed(tmp_path, {"a.py": "def add(a, b):\n    return a + b\n"}).assembly
-    assert found.order == [] and not found.determined
+    assembly = analyzed(tmp_path, {"a.py": "def add(a, b):\n    return a + b\n"}).assembly
+    assert assembly.order == [] and not assembly.determined

@@ -46,8 +46,8 @@ def test_evidence_false_hits_and_cost_by_category(memorist: Memorist, store: Pat
     everything = rows["ALL", 300]
     assert everything["questions"] == 4 and everything["tokens"] <= 300 and everything["memory_tokens"] > 0
     assert 0 <= everything["false_hits"] <= everything["items"]
-    told = memorist("eval", "q.jsonl").out
-    assert "category" in told and "ALL" in told and "4000" in told
+    table = memorist("eval", "q.jsonl").out
+    assert "category" in table and "ALL" in table and "4000" in table
 
 
 def test_a_run_is_compared_with_an_earlier_one(memorist: Memorist, store: Path, tmp_path: Path) -> None:
@@ -81,17 +81,17 @@ def test_loading_the_encoder_is_not_part_of_the_first_question(store: Path) -> N
     from memorist.checking.evaluating import Question, evaluate
 
     class Counting:
-        asked = 0
+        calls = 0
 
         def context(self, text: str, *, budget: int) -> Any:
-            self.asked += 1
+            self.calls += 1
             with Memory(store, worker=False, embedder=None) as memory:
                 return memory.context(text, budget=budget)
 
     memory = Counting()
     question = Question(id="1", text="Where?", category="home", evidence=())
     result = evaluate("q", [(question, memory)], [500, 1000])  # type: ignore[list-item]
-    assert len(result.measures) == 2 and memory.asked == 3
+    assert len(result.measures) == 2 and memory.calls == 3
 
 
 LOCOMO: list[dict[str, Any]] = [

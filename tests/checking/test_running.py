@@ -195,9 +195,9 @@ def test_the_command_reports_and_its_status_says_how_it_ended(memorist: Memorist
     [case] = ElementTree.parse(tmp_path / "build" / "out.xml").getroot().iter("testcase")
     failure = case.find("failure")
     assert failure is not None and "never stored" in str(failure.get("message"))
-    told = memorist("test", "--json").json()
-    assert told["failed"] == 1 and told["cases"][0]["failures"][0]["stage"] == "never stored"
-    assert told["cases"][0]["reproduce"][0].endswith("-k 'the newest city' --keep .")
+    report = memorist("test", "--json").json()
+    assert report["failed"] == 1 and report["cases"][0]["failures"][0]["stage"] == "never stored"
+    assert report["cases"][0]["reproduce"][0].endswith("-k 'the newest city' --keep .")
     assert memorist("test", "--keep", ".").code == 1
     assert "Porto" in memorist("--url", "the-newest-city.case.db", "facts", "get", "location", "--user", "ada").out
 

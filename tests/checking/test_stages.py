@@ -22,8 +22,8 @@ def failures(**fields: Any) -> list[Failure]:
     return list(result.failures)
 
 
-def only(found: list[Failure]) -> Failure:
-    [failure] = found
+def only(failures: list[Failure]) -> Failure:
+    [failure] = failures
     assert failure.reproduce and failure.reproduce[0].startswith("memorist ")
     return failure
 
@@ -73,14 +73,14 @@ def plant_in_hits(monkeypatch: pytest.MonkeyPatch, change: Callable[[list[Any], 
 
     of = Hits.of
 
-    async def changed(self: Any, pools: Any, wanted: Any) -> Any:
-        mine = "dentist called?" in pools[0].query.text
-        if not mine:
-            return await of(self, pools, wanted)
-        everything = await of(self, pools, msgspec.structs.replace(wanted, top_k=300, min_score=None))
-        hits = change(everything, wanted.bare)
-        floor = wanted.min_score or 0.0
-        return [hit for hit in hits if hit.score >= floor][: wanted.top_k]
+    async def changed(self: Any, pools: Any, recall_options: Any) -> Any:
+        is_planted = "dentist called?" in pools[0].query.text
+        if not is_planted:
+            return await of(self, pools, recall_options)
+        everything = await of(self, pools, msgspec.structs.replace(recall_options, top_k=300, min_score=None))
+        hits = change(everything, recall_options.bare)
+        floor = recall_options.min_score or 0.0
+        return [hit for hit in hits if hit.score >= floor][: recall_options.top_k]
 
     monkeypatch.setattr(Hits, "of", changed)
 

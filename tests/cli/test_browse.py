@@ -42,7 +42,7 @@ def test_namespaces_threads_facts_and_their_sources(filled: Path) -> None:
                     Place("thread", "user:ada", "t"),
                     Place("facts", "user:bob"),
                 ]
-                assert [str(one) for one in table.get_row("location")][:2] == ["location", "Lisbon"]
+                assert [str(cell) for cell in table.get_row("location")][:2] == ["location", "Lisbon"]
                 await pilot.press("w")
                 assert "t#1: “I live in Lisbon.”" in str(app.query_one("#why", Static).content)
                 await pilot.press("down", "down", "down", "enter")
@@ -86,8 +86,8 @@ def test_it_runs_on_a_real_terminal(filled: Path) -> None:
     run("new-session", "-d", "-x", "100", "-y", "30", f"{sys.executable} -m memorist --url {filled} browse")
     try:
         end = time.monotonic() + 60
-        shown = ("user:ada", "Plans [bold] (2)", "Lisbon", "Why is this known?")
-        while not all(text in (screen := run("capture-pane", "-p")) for text in shown):
+        expected_texts = ("user:ada", "Plans [bold] (2)", "Lisbon", "Why is this known?")
+        while not all(text in (screen := run("capture-pane", "-p")) for text in expected_texts):
             assert time.monotonic() < end, screen
             time.sleep(0.2)
         run("send-keys", "q")

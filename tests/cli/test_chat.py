@@ -10,7 +10,7 @@ from .conftest import Memorist
 
 
 def test_the_echo_learns_remembers_explains_and_forgets(memorist: Memorist) -> None:
-    said = "\n".join(
+    typed = "\n".join(
         (
             "I live in Lisbon and my sister is called Mia.",
             "/why",
@@ -25,15 +25,15 @@ def test_the_echo_learns_remembers_explains_and_forgets(memorist: Memorist) -> N
             "never read",
         )
     )
-    ran = memorist("--user", "ada", "chat", input=said)
+    ran = memorist("--user", "ada", "chat", input=typed)
     assert ran.code == 0
-    told = [line.strip() for line in ran.out.splitlines()]
-    assert "learned location: Lisbon" in told and "learned relation.sister.mia: Mia" in told
-    assert "location: from “I live in Lisbon and my sister is called Mia.”" in told
-    assert any(line.startswith("I remember: ") and "Lisbon" in line for line in told)
-    assert any("of 4,000 tokens" in line for line in told)
-    assert any(line.startswith("forgotten: ") and "1 facts" in line for line in told)
-    assert any(line.startswith("there is no command /nonsense") for line in told) and "never read" not in ran.out
+    lines = [line.strip() for line in ran.out.splitlines()]
+    assert "learned location: Lisbon" in lines and "learned relation.sister.mia: Mia" in lines
+    assert "location: from “I live in Lisbon and my sister is called Mia.”" in lines
+    assert any(line.startswith("I remember: ") and "Lisbon" in line for line in lines)
+    assert any("of 4,000 tokens" in line for line in lines)
+    assert any(line.startswith("forgotten: ") and "1 facts" in line for line in lines)
+    assert any(line.startswith("there is no command /nonsense") for line in lines) and "never read" not in ran.out
     facts = memorist("facts", "list", "user:ada", "--json").json()
     assert [fact["key"] for fact in facts] == ["relation.sister.mia"]
 
@@ -61,12 +61,12 @@ def test_a_model_is_asked_with_what_is_remembered(memorist: Memorist, monkeypatc
         server.say(Reply(status=400, body={"error": {"message": "no"}}))
         server.say(Reply(pieces=openai_stream("You live ", "in Lisbon."), kind="text/event-stream"))
         model = f"openai:llama3@{server.url}/v1"
-        asked = "Where do I live?\n"
-        ran = memorist("--user", "ada", "chat", "--model", model, "--system", "Be brief.", input=asked + asked)
-        sent = server.requests[1]["messages"]
+        question = "Where do I live?\n"
+        ran = memorist("--user", "ada", "chat", "--model", model, "--system", "Be brief.", input=question + question)
+        messages = server.requests[1]["messages"]
     assert ran.code == 0 and "You live in Lisbon." in ran.out and "this turn was not stored" in ran.out
-    assert sent[0]["role"] == "system" and "Be brief." in sent[0]["content"]
-    assert "Lisbon" in str(sent) and sent[-1]["content"].endswith("Where do I live?")
+    assert messages[0]["role"] == "system" and "Be brief." in messages[0]["content"]
+    assert "Lisbon" in str(messages) and messages[-1]["content"].endswith("Where do I live?")
 
 
 def test_the_model_may_be_named_before_the_command(memorist: Memorist, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,6 +89,6 @@ def test_a_model_that_answers_nothing_is_named(memorist: Memorist, monkeypatch: 
         server.say(Reply(pieces=openai_stream("Hello."), kind="text/event-stream"))
         model = f"openai:llama3@{server.url}/v1"
         ran = memorist("--user", "ada", "chat", "--model", model, input="I live in Lisbon.\nAre you there?\n")
-        sent = server.requests[1]["messages"]
+        messages = server.requests[1]["messages"]
     assert ran.code == 0 and "llama3 sent an empty answer; your message is stored" in ran.out
-    assert "(no answer)" not in str(sent) and "I live in Lisbon." in str(sent)
+    assert "(no answer)" not in str(messages) and "I live in Lisbon." in str(messages)

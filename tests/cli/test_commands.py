@@ -19,8 +19,8 @@ from .conftest import Memorist
 def test_facts_are_set_read_listed_corrected_and_deleted(memorist: Memorist) -> None:
     assert memorist("facts", "set", "user:ada", "city", "Lisbon").out == "user:ada/city version 1\n"
     assert memorist("facts", "set", "user:ada", "age", "41").code == 0
-    found = memorist("--json", "facts", "get", "user:ada", "age").json()
-    assert (found["value"], found["version"], found["key"]) == (41, 1, "age")
+    fact = memorist("--json", "facts", "get", "user:ada", "age").json()
+    assert (fact["value"], fact["version"], fact["key"]) == (41, 1, "age")
     assert "Lisbon" in memorist("facts", "get", "user:ada", "city").out
     where = '{"value": {"$gt": 9}}'
     assert [row["key"] for row in memorist("--json", "facts", "list", "user:ada").json()] == ["age", "city"]
@@ -34,8 +34,8 @@ def test_facts_are_set_read_listed_corrected_and_deleted(memorist: Memorist) -> 
     assert memorist("facts", "reject", "user:ada", "city").code == 0
     assert memorist("facts", "get", "user:ada", "city").code == 1
     assert memorist("facts", "delete", "user:ada", "age").code == 0
-    gone = memorist("facts", "delete", "user:ada", "age")
-    assert (gone.code, gone.err) == (1, "memorist: no fact 'age' in user:ada\n")
+    missing = memorist("facts", "delete", "user:ada", "age")
+    assert (missing.code, missing.err) == (1, "memorist: no fact 'age' in user:ada\n")
     assert memorist("facts", "history", "user:ada", "nothing").code == 1
 
 
@@ -54,8 +54,8 @@ def test_threads_from_making_to_deleting(memorist: Memorist) -> None:
     first = memorist("--json", "threads", "append", "t", "once", "--key", "k").json()
     again = memorist("--json", "threads", "append", "t", "once", "--key", "k").json()
     assert (first["ids"], first["replayed"], again["ids"], again["replayed"]) == (["t#4"], False, ["t#4"], True)
-    shown = memorist("--json", "threads", "show", "t", "--all").json()
-    assert [row["text"] for row in shown] == ["I live in Lisbon.", "Noted.", "plain words", "once"]
+    thread = memorist("--json", "threads", "show", "t", "--all").json()
+    assert [row["text"] for row in thread] == ["I live in Lisbon.", "Noted.", "plain words", "once"]
     assert len(memorist("--json", "threads", "show", "t", "--last", "2").json()) == 2
     assert "Plans" in memorist("threads", "list", "user:ada").out
     assert memorist("--json", "threads", "summaries", "t").json() == []
@@ -76,21 +76,21 @@ def test_reading_commands_derive_first_what_is_waiting(memorist: Memorist) -> No
 
 
 def test_learnings_are_added_listed_and_deleted(memorist: Memorist) -> None:
-    made = memorist("--json", "learnings", "add", "--user", "ada", "likes tables").json()
+    learning = memorist("--json", "learnings", "add", "--user", "ada", "likes tables").json()
     assert [row["content"] for row in memorist("--json", "learnings", "list", "--user", "ada").json()] == [
         "likes tables"
     ]
     assert "likes tables" in memorist("learnings", "list", "--user", "ada").out
-    assert memorist("learnings", "delete", "--user", "ada", made["id"]).code == 0
-    assert memorist("learnings", "delete", "--user", "ada", made["id"]).code == 1
+    assert memorist("learnings", "delete", "--user", "ada", learning["id"]).code == 0
+    assert memorist("learnings", "delete", "--user", "ada", learning["id"]).code == 1
 
 
 def test_learnings_of_everyone_need_no_user_and_the_help_says_so(memorist: Memorist) -> None:
     memorist("learnings", "add", "metric units everywhere")
     assert [row["content"] for row in memorist("--json", "learnings", "list").json()] == ["metric units everywhere"]
     assert memorist("--json", "learnings", "list", "--user", "ada").json() == []
-    said = " ".join(memorist("learnings", "list", "--help").out.split())
-    assert "Without --user" in said and "everyone" in said and "needed" not in said
+    help_text = " ".join(memorist("learnings", "list", "--help").out.split())
+    assert "Without --user" in help_text and "everyone" in help_text and "needed" not in help_text
 
 
 def test_state_keys_and_counters(memorist: Memorist) -> None:
@@ -119,36 +119,36 @@ def test_tasks_are_listed_shown_and_deleted(memorist: Memorist, tmp_path: Path) 
 
 def test_documents_come_from_files_and_standard_input(memorist: Memorist, tmp_path: Path) -> None:
     (tmp_path / "notes.md").write_text("# Harbour\n\nIt closes at noon.", "utf-8")
-    made = memorist("--json", "documents", "add", "global", "notes.md").json()
-    assert made[0]["title"] == "notes.md"
+    documents = memorist("--json", "documents", "add", "global", "notes.md").json()
+    assert documents[0]["title"] == "notes.md"
     assert memorist("documents", "add", "global", "-", "--title", "Typed", input="Boats leave at dawn.").code == 0
     assert {row["title"] for row in memorist("--json", "documents", "list", "global").json()} == {"notes.md", "Typed"}
     assert "Typed" in memorist("documents", "list", "global").out
-    assert memorist("documents", "delete", "global", made[0]["id"]).code == 0
-    assert memorist("documents", "delete", "global", made[0]["id"]).code == 1
+    assert memorist("documents", "delete", "global", documents[0]["id"]).code == 0
+    assert memorist("documents", "delete", "global", documents[0]["id"]).code == 1
     (tmp_path / "bytes").write_bytes(b"\xff\xfe\xfa")
     assert memorist("documents", "add", "global", "bytes").code == 2
 
 
 def test_recall_says_what_it_found_and_why(memorist: Memorist) -> None:
     memorist("facts", "set", "user:ada", "city", "Lisbon")
-    found = memorist("--json", "recall", "which city").json()
-    assert found[0]["id"] == "user:ada/city" and found[0]["reasons"]
+    hits = memorist("--json", "recall", "which city").json()
+    assert hits[0]["id"] == "user:ada/city" and hits[0]["reasons"]
     assert "Lisbon" in memorist("recall", "which city", "--in", "user:ada", "--kind", "fact", "--top", "1").out
     assert memorist("recall", "which city", "--kind", "document").code == 1
     memorist("threads", "create", "user:ada", "--id", "moves")
-    for said in ("I live in Lisbon.", "I live in Porto now."):
-        memorist("threads", "append", "moves", said)
+    for statement in ("I live in Lisbon.", "I live in Porto now."):
+        memorist("threads", "append", "moves", statement)
         memorist("process", "facts")
-    shown = " ".join(memorist("recall", "where do I live?", "--in", "user:ada").out.split())
-    assert "[superseded:" in shown
+    hits_text = " ".join(memorist("recall", "where do I live?", "--in", "user:ada").out.split())
+    assert "[superseded:" in hits_text
 
 
 def test_context_shows_a_bar_and_the_request(memorist: Memorist) -> None:
     memorist("threads", "create", "user:ada", "--id", "t")
     memorist("threads", "append", "t", "I live in Lisbon.")
-    shown = memorist("context", "t", "And now?", "--budget", "500", "--system", "Be brief.", "--messages")
-    assert shown.code == 0 and "[system]" in shown.out and "And now?" in shown.out
+    context_run = memorist("context", "t", "And now?", "--budget", "500", "--system", "Be brief.", "--messages")
+    assert context_run.code == 0 and "[system]" in context_run.out and "And now?" in context_run.out
     manifest = memorist("--json", "context", "t", "And now?", "--budget", "500", "--messages").json()
     assert manifest["tokens"] <= 500 and manifest["messages"][-1]["content"].endswith("And now?")
     assert memorist("context", "t", "And now?", "--budget", "3").code == 1
@@ -168,17 +168,17 @@ def test_processors_by_name(memorist: Memorist) -> None:
 
 def test_a_request_to_forget_is_shown_and_can_be_undone(memorist: Memorist) -> None:
     memorist("--user", "ada", "remember", "I live in Oslo.")
-    asked = memorist("--user", "ada", "remember", "Please forget that I live in Oslo.")
+    answer = memorist("--user", "ada", "remember", "Please forget that I live in Oslo.")
     undo = "memorist facts unforget user:ada forgotten.i_live_in_oslo"
-    assert asked.out.splitlines() == ["ended: user:ada/location", f"undo with: {undo}"]
+    assert answer.out.splitlines() == ["ended: user:ada/location", f"undo with: {undo}"]
     assert memorist("facts", "get", "user:ada", "location").code == 1
     assert memorist(*undo.split()[1:]).out == "restored 1\n"
     assert memorist("--json", "facts", "get", "user:ada", "location").json()["value"] == "Oslo"
 
 
 def test_a_statement_that_is_not_to_be_remembered_is_reported_as_kept_out(memorist: Memorist) -> None:
-    told = memorist("--user", "ada", "remember", "Don't remember this: I live in Oslo.")
-    assert told.out == "stored in its thread only; it is kept out of recall, and no fact was extracted from it\n"
+    answer = memorist("--user", "ada", "remember", "Don't remember this: I live in Oslo.")
+    assert answer.out == "stored in its thread only; it is kept out of recall, and no fact was extracted from it\n"
     assert memorist("--user", "ada", "remember", "Rain again.").out == "stored; no fact was extracted from it\n"
 
 
@@ -353,16 +353,20 @@ def test_completion_scripts(memorist: Memorist) -> None:
     ],
 )
 def test_completion_knows_commands_and_the_options_of_all(tmp_path: Path, words: str, offered: str) -> None:
-    asked = {"_MEMORIST_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    completion_request = {
+        "_MEMORIST_COMPLETE": "bash_complete",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(words.split()) - 1),
+    }
     command = [sys.executable, "-m", "memorist"]
-    environment = {**os.environ, **asked}
+    environment = {**os.environ, **completion_request}
     ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert f"plain,{offered}" in ran.stdout.splitlines()
 
 
 def test_help_and_version(memorist: Memorist) -> None:
-    shown = memorist("--help")
-    assert shown.code == 0 and "doctor" in shown.out
+    help_run = memorist("--help")
+    assert help_run.code == 0 and "doctor" in help_run.out
     assert memorist("--version").out.startswith("memorist")
     assert memorist("facts", "list", "--help").code == 0
 
@@ -381,16 +385,16 @@ def test_json_is_json_even_when_there_is_nothing(memorist: Memorist) -> None:
 
 
 def test_what_a_text_would_be_remembered_for_is_shown_with_its_reasons(memorist: Memorist) -> None:
-    found = memorist("--json", "extract", "I moved to Porto.").json()
-    assert [row["found"] for row in found] == ["location = 'Porto'"]
-    assert found[0]["rule"].startswith("en.location.")
-    asked = memorist("extract", "Do I live in Porto?", "--explain")
-    assert asked.code == 1 and "a question" in asked.out
+    items = memorist("--json", "extract", "I moved to Porto.").json()
+    assert [row["found"] for row in items] == ["location = 'Porto'"]
+    assert items[0]["rule"].startswith("en.location.")
+    explanation = memorist("extract", "Do I live in Porto?", "--explain")
+    assert explanation.code == 1 and "a question" in explanation.out
 
 
 def test_namespaces_are_listed(memorist: Memorist) -> None:
-    for place in ("user:ada", "user:bob", "workflow:review"):
-        memorist("facts", "set", place, "k", "1")
+    for namespace in ("user:ada", "user:bob", "workflow:review"):
+        memorist("facts", "set", namespace, "k", "1")
     assert memorist("namespaces", "user").out == "namespace\nuser:ada\nuser:bob\n"
     assert memorist("--json", "namespaces", "--prefix", "work").json() == [{"namespace": "workflow:review"}]
 
@@ -410,9 +414,9 @@ def test_a_watch_says_what_another_process_changes(memorist: Memorist, tmp_path:
     try:
         with (
             Memory(tmp_path / "memorist.db", worker=False) as memory,
-            memory.watch(["user:ada"], kinds=["fact"]) as seen,
+            memory.watch(["user:ada"], kinds=["fact"]) as changes,
         ):
-            assert [(one.kind, one.namespace) for one in seen.next(timeout=30)] == [("fact", "user:ada")]
+            assert [(notice.kind, notice.namespace) for notice in changes.next(timeout=30)] == [("fact", "user:ada")]
     finally:
         heard.set()
         writer.join()
@@ -519,8 +523,8 @@ def test_a_candidate_is_edited_and_approved(memorist: Memorist, tmp_path: Path) 
 def test_a_request_needs_no_thread(memorist: Memorist) -> None:
     memorist("facts", "set", "user:ada", "city", "Lisbon")
     memorist("threads", "create", "user:ada", "--id", "talk")
-    shown = memorist("context", "Which city do I live in?", "--user", "ada", "--messages")
-    assert shown.code == 0 and "Lisbon" in shown.out
+    context_run = memorist("context", "Which city do I live in?", "--user", "ada", "--messages")
+    assert context_run.code == 0 and "Lisbon" in context_run.out
     assert memorist("context", "talk", "Which city do I live in?").code == 0
     assert "quote an input" in memorist("context", "talk", "Which", "city?").err
 
@@ -536,16 +540,16 @@ def test_threads_are_listed_without_a_namespace(memorist: Memorist) -> None:
 
 
 def test_help_shows_ten_everyday_commands_first(memorist: Memorist) -> None:
-    shown = memorist("--help").out
-    everyday = shown.partition("Everyday:\n")[2].partition("\n\n")[0]
+    help_text = memorist("--help").out
+    everyday = help_text.partition("Everyday:\n")[2].partition("\n\n")[0]
     names = [line.split()[0] for line in everyday.splitlines() if line.startswith("  ") and line[2] != " "]
     assert len(names) == 10 and names[:3] == ["remember", "recall", "context"]
-    assert shown.index("Everyday:") < shown.index("What is remembered:") < shown.index("  doctor")
+    assert help_text.index("Everyday:") < help_text.index("What is remembered:") < help_text.index("  doctor")
 
 
 def test_why_takes_the_ids_that_other_commands_print(memorist: Memorist) -> None:
-    shown = memorist("remember", "I live in Lisbon.", "--user", "ada").out
-    assert "fact:location" in shown
+    output = memorist("remember", "I live in Lisbon.", "--user", "ada").out
+    assert "fact:location" in output
     for item in ("fact:location", "location", "user:ada/location"):
         assert "I live in Lisbon." in memorist("why", item, "--user", "ada").out, item
     memorist("learnings", "add", "Prefers tea", "--user", "ada")
@@ -559,7 +563,7 @@ def test_why_after_a_correction_names_the_correction(memorist: Memorist) -> None
     memorist("remember", "I live in Lisbon.", "--user", "ada")
     assert "corrected" not in memorist("why", "user:ada/location").out
     memorist("facts", "correct", "user:ada", "location", "Porto", "--reason", "she moved")
-    told = memorist("why", "user:ada/location")
-    assert "corrected by user" in told.out and "'Lisbon' to 'Porto': she moved" in told.out
+    answer = memorist("why", "user:ada/location")
+    assert "corrected by user" in answer.out and "'Lisbon' to 'Porto': she moved" in answer.out
     correction = memorist("why", "user:ada/location", "--json").json()["correction"]
     assert (correction["before"], correction["value"], correction["reason"]) == ("Lisbon", "Porto", "she moved")

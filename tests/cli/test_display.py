@@ -13,7 +13,7 @@ NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
-    ("past", "said"),
+    ("past", "text"),
     [
         (timedelta(seconds=5), "just now"),
         (timedelta(minutes=3), "3 min ago"),
@@ -25,12 +25,12 @@ NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
         (timedelta(hours=-1.2), "in 1 h"),
     ],
 )
-def test_times_are_said_from_now(past: timedelta, said: str) -> None:
-    assert ago(NOW - past, NOW) == said
+def test_times_are_said_from_now(past: timedelta, text: str) -> None:
+    assert ago(NOW - past, NOW) == text
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"),
+    ("value", "text"),
     [
         (None, ""),
         (True, "yes"),
@@ -46,8 +46,8 @@ def test_times_are_said_from_now(past: timedelta, said: str) -> None:
         ({"\x1b": "\x9b"}, "\\x1b: \\x9b"),
     ],
 )
-def test_values_are_words_and_not_json(value: Any, shown: str) -> None:
-    assert human(value, now=NOW) == shown
+def test_values_are_words_and_not_json(value: Any, text: str) -> None:
+    assert human(value, now=NOW) == text
 
 
 ROWS = [
@@ -72,8 +72,8 @@ def test_tables_fit_and_lose_nothing(room: int, monkeypatch: pytest.MonkeyPatch,
     lines = out.splitlines()
     assert max(map(measure, lines)) <= room and all(line == line.rstrip() for line in lines)
     assert "empty" not in lines[0] and lines[0].split() == ["id", "text", "why", "wide", "count", "created"]
-    shown = "".join(out.split())
-    assert all(word in shown for word in ("invited", "12345", "…qj1pn0"[-6:]))
+    unspaced = "".join(out.split())
+    assert all(word in unspaced for word in ("invited", "12345", "…qj1pn0"[-6:]))
     pairs([("text", ROWS[0]["text"]), ("created_at", NOW)])
     assert max(map(measure, capsys.readouterr().out.splitlines())) <= room
 

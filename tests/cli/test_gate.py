@@ -46,8 +46,8 @@ def test_shredding_says_that_a_key_was_destroyed(memorist: Memorist, tmp_path: P
     memorist(*keys, "facts", "set", "user:ada", "city", "Lisbon")
     preview = memorist(*keys, "forget", "--user", "ada", "--shred", "--preview")
     assert "1 key would be destroyed" in preview.out
-    done = memorist(*keys, "forget", "--user", "ada", "--shred", "--yes")
-    assert "1 key was destroyed" in done.out
+    process = memorist(*keys, "forget", "--user", "ada", "--shred", "--yes")
+    assert "1 key was destroyed" in process.out
 
 
 def test_a_policy_can_be_a_file(memorist: Memorist, tmp_path: Path) -> None:
@@ -67,9 +67,9 @@ def test_there_are_150_attempts_in_ten_families() -> None:
 
 
 def test_nothing_gets_through_without_a_model(memorist: Memorist) -> None:
-    done = memorist("--json", "redteam", "--family", "quotation", "--family", "tool_result")
-    report = done.json()
-    assert (done.code in (0, None), report["planted"], report["passed"]) == (True, [], True)
+    process = memorist("--json", "redteam", "--family", "quotation", "--family", "tool_result")
+    report = process.json()
+    assert (process.code in (0, None), report["planted"], report["passed"]) == (True, [], True)
     assert set(report["attempts"]) == {"quotation", "tool_result"}
 
 
@@ -79,7 +79,9 @@ def test_what_gets_through_is_reported(memorist: Memorist, monkeypatch: pytest.M
     planted = msgspec.structs.replace(row, message=own)
     monkeypatch.setattr("memorist.redteam.load_attempts", lambda families=(): [planted])
     report = run_redteam(Memory(MemoryStore(), worker=False, embedder=None))
-    assert [(left.family, left.kind, left.text) for left in report.planted] == [("quotation", "fact", "Mallory")]
-    done = memorist("redteam")
-    assert done.code == 1
-    assert "1 of 1 attempts succeeded" in done.out
+    assert [(finding.family, finding.kind, finding.text) for finding in report.planted] == [
+        ("quotation", "fact", "Mallory")
+    ]
+    process = memorist("redteam")
+    assert process.code == 1
+    assert "1 of 1 attempts succeeded" in process.out

@@ -27,9 +27,9 @@ def test_it_shows_what_would_come_in_and_asks(memorist: Memorist, tmp_path: Path
     assert "1 facts would be imported" in refused.out
     assert "likes tea" in refused.out
     assert not (tmp_path / "memorist.db").exists()
-    done = memorist("import", "--from", "auto", "memory.jsonl", "--namespace", "user:ada", input="y\n")
-    assert done.code == 0
-    assert "memorist forget --source 'mcp:memory.jsonl'" in done.out
+    process = memorist("import", "--from", "auto", "memory.jsonl", "--namespace", "user:ada", input="y\n")
+    assert process.code == 0
+    assert "memorist forget --source 'mcp:memory.jsonl'" in process.out
     assert memorist("--json", "facts", "list", "user:ada").json()[0]["actor"] == "import"
     again = memorist("--json", "import", "--from", "mcp", "memory.jsonl", "--namespace", "user:ada").json()
     assert (again["added"], again["known"]) == ({}, {"facts": 1})
@@ -52,9 +52,9 @@ def test_a_dry_run_leaves_no_file_behind_and_takes_none_away(memorist: Memorist,
 
 def test_what_cannot_come_in_is_named_with_its_place(memorist: Memorist, tmp_path: Path) -> None:
     _graph(tmp_path, "{broken", '{"type":"relation","from":"Ada"}')
-    done = memorist("import", "--from", "mcp", "memory.jsonl", "--yes")
-    assert done.code == 1
-    assert "line 2" in done.out and "it is not JSON" in done.out and "line 3" in done.out
+    process = memorist("import", "--from", "mcp", "memory.jsonl", "--yes")
+    assert process.code == 1
+    assert "line 2" in process.out and "it is not JSON" in process.out and "line 3" in process.out
     assert memorist("import", "--from", "mcp", "memory.jsonl", "--yes", "--strict", "--source", "b").code == 1
 
 
@@ -65,14 +65,16 @@ def test_users_are_mapped_by_options_and_by_a_file(memorist: Memorist, tmp_path:
     command = ("import", "--from", "messages", "log.jsonl", "--map", "map.toml", "--map-user", "cy=cyd", "--yes")
     assert memorist(*command).code == 0
 
-    found = {row["id"]: row["ns"] for ns in ("user:ada", "agent:bob", "user:cyd") for row in _threads(memorist, ns)}
-    assert found == {"al": "user:ada", "bo": "agent:bob", "cy": "user:cyd"}
+    namespaces = {
+        row["id"]: row["ns"] for ns in ("user:ada", "agent:bob", "user:cyd") for row in _threads(memorist, ns)
+    }
+    assert namespaces == {"al": "user:ada", "bo": "agent:bob", "cy": "user:cyd"}
     assert memorist("import", "--from", "messages", "log.jsonl", "--map-user", "cy").code == 2
 
 
 def _threads(memorist: Memorist, ns: str) -> list[dict[str, str]]:
-    found: list[dict[str, str]] = memorist("--json", "threads", "list", ns).json()
-    return found
+    threads: list[dict[str, str]] = memorist("--json", "threads", "list", ns).json()
+    return threads
 
 
 def test_a_source_that_nobody_knows_is_refused_with_what_there_is(memorist: Memorist, tmp_path: Path) -> None:

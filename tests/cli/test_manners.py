@@ -142,8 +142,8 @@ def run_on_terminal(*args: str, cwd: Path) -> bytes:
 
 def test_colours_come_on_a_terminal_and_escapes_do_not(memorist: Memorist, tmp_path: Path) -> None:
     memorist("facts", "set", "user:ada", "note", "\x1b[2Jgone")
-    shown = run_on_terminal("facts", "list", "user:ada", cwd=tmp_path)
-    assert b"\x1b[1m" in shown and b"\x1b[2J" not in shown and b"\\x1b[2Jgone" in shown
+    output = run_on_terminal("facts", "list", "user:ada", cwd=tmp_path)
+    assert b"\x1b[1m" in output and b"\x1b[2J" not in output and b"\\x1b[2Jgone" in output
 
 
 def test_the_program_runs_and_a_closed_pipe_is_no_error(memorist: Memorist, tmp_path: Path) -> None:
@@ -160,8 +160,8 @@ def test_servers_are_named_by_url(memorist: Memorist, request: pytest.FixtureReq
     assert memorist(*at, "--json", "facts", "get", "user:ada", "city").json()["value"] == "Lisbon"
     assert memorist(*at, "--json", "stats").json()["facts"] == 1
     doctor = memorist(*at, "--json", "doctor")
-    found = doctor.json()
-    assert doctor.code == (1 if found["problems"] else 0) and found["store"] in ("postgres", "redis")
+    report = doctor.json()
+    assert doctor.code == (1 if report["problems"] else 0) and report["store"] in ("postgres", "redis")
     assert memorist(*at, "migrate").code == 0
     assert memorist(*at, "forget", "--user", "ada", "--yes").code == 0
 
@@ -187,7 +187,7 @@ def test_a_worker_stops_when_asked_to(memorist: Memorist, tmp_path: Path) -> Non
         command = [sys.executable, "-m", "memorist.cli.main", "--json", "worker", "--lease", "5"]
         with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as ran:
             end = time.monotonic() + 60
-            while any(one.waiting for one in memory.jobs.backlog()):
+            while any(queue.waiting for queue in memory.jobs.backlog()):
                 assert time.monotonic() < end and ran.poll() is None
                 time.sleep(0.05)
             ran.send_signal(signal.SIGTERM)
@@ -223,8 +223,8 @@ def test_json_may_stand_before_or_after_the_command(memorist: Memorist) -> None:
 def test_errors_are_json_under_json(memorist: Memorist, args: tuple[str, ...], kind: str, code: int) -> None:
     memorist("state", "set", "x", "1")
     ran = memorist(*args, "--json")
-    told = msgspec.json.decode(ran.err)["error"]
-    assert (ran.code, ran.out, told["type"]) == (code, "", kind) and told["message"]
+    error = msgspec.json.decode(ran.err)["error"]
+    assert (ran.code, ran.out, error["type"]) == (code, "", kind) and error["message"]
 
 
 @pytest.mark.parametrize("url", ["postgresql://ada:hunter2@db.example/app", "redis://:hunter2/x@127.0.0.1:1"])
@@ -242,7 +242,7 @@ def test_a_path_with_a_password_is_quoted_without_it(memorist: Memorist) -> None
 
 
 @pytest.mark.parametrize(
-    ("args", "meant"),
+    ("args", "suggestion"),
     [
         (("fact", "list"), "'facts'"),
         (("facts", "histroy"), "'history'"),
@@ -250,9 +250,9 @@ def test_a_path_with_a_password_is_quoted_without_it(memorist: Memorist) -> None
         (("facts", "list", "global", "--limt", "3"), "--limit"),
     ],
 )
-def test_a_slip_is_answered_with_what_was_meant(memorist: Memorist, args: tuple[str, ...], meant: str) -> None:
+def test_a_slip_is_answered_with_what_was_meant(memorist: Memorist, args: tuple[str, ...], suggestion: str) -> None:
     ran = memorist(*args)
-    assert ran.code == 2 and "did you mean" in ran.err.lower() and meant in ran.err
+    assert ran.code == 2 and "did you mean" in ran.err.lower() and suggestion in ran.err
 
 
 @pytest.mark.parametrize(
@@ -292,8 +292,8 @@ def test_tasks_of_all_namespaces_are_listed(memorist: Memorist, tmp_path: Path) 
 def test_audit_is_newest_first(memorist: Memorist) -> None:
     for value in ("Lisbon", "Porto", "Faro"):
         memorist("facts", "set", "user:ada", value.lower(), value)
-    found = memorist("audit", "--limit", "2", "--json").json()
-    assert [row["subject"] for row in found] == ["user:ada/faro", "user:ada/porto"]
+    entries = memorist("audit", "--limit", "2", "--json").json()
+    assert [row["subject"] for row in entries] == ["user:ada/faro", "user:ada/porto"]
     assert "Z" not in memorist("audit").out and "just now" in memorist("audit").out
 
 
@@ -338,7 +338,11 @@ def test_every_command_and_option_says_what_it_is_for() -> None:
         if isinstance(command, click.Group):
             named = [(name, command.get_command(context, name)) for name in command.list_commands(context)]
             return [line for name, sub in named if sub for line in silent(sub, context, f"{path} {name}")]
-        options = [one for one in command.params if isinstance(one, click.Option) and not one.help and not one.hidden]
-        return ([] if command.help else [path]) + [f"{path} {one.opts[0]}" for one in options]
+        options = [
+            option
+            for option in command.params
+            if isinstance(option, click.Option) and not option.help and not option.hidden
+        ]
+        return ([] if command.help else [path]) + [f"{path} {option.opts[0]}" for option in options]
 
     assert silent(main.cli, click.Context(main.cli), "memorist") == []

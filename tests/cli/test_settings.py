@@ -88,10 +88,10 @@ def test_a_command_notes_what_the_file_says(memorist: Memorist, settings: Path) 
     with serving(WireServer()) as models:
         models.say(completion(NOTE))
         model = f"openai:small@{models.url}/v1"
-        done = memorist(
+        process = memorist(
             "--model", model, "--extraction", str(settings), "--user", "ada", "remember", "I don't eat pork."
         )
-        assert done.code == 0, done.err
+        assert process.code == 0, process.err
         prompt = json.dumps(models.requests[0])
     assert "Note what people eat." in prompt
     assert "Never note anything about: salary." in prompt
@@ -147,11 +147,11 @@ def test_recall_asks_the_model_for_wordings_and_for_a_new_order(memorist: Memori
     with serving(WireServer()) as models:
         models.say(_text('{"questions": ["vessel"]}'), _text('{"scores": [1, 9, 5]}'))
         model = f"openai:small@{models.url}/v1"
-        found = memorist("--json", "--model", model, "--reranker", "model", "recall", "boat", "--expand")
-        asked = len(models.requests)
-    assert found.code == 0, found.err
-    assert asked == 2
-    assert all("reranker #1" in row["reasons"][-1] for row in found.json()[:1])
+        answer = memorist("--json", "--model", model, "--reranker", "model", "recall", "boat", "--expand")
+        request_count = len(models.requests)
+    assert answer.code == 0, answer.err
+    assert request_count == 2
+    assert all("reranker #1" in row["reasons"][-1] for row in answer.json()[:1])
     assert memorist("recall", "boat", "--hops", "2").code == 2
 
 

@@ -18,9 +18,9 @@ SKILLS = skill_folders()
 
 
 def frontmatter(text: str) -> dict[str, str]:
-    found = re.match(r"---\n(.*?)\n---\n", text, re.S)
-    assert found is not None
-    return dict(line.split(": ", 1) for line in found[1].splitlines())
+    match = re.match(r"---\n(.*?)\n---\n", text, re.S)
+    assert match is not None
+    return dict(line.split(": ", 1) for line in match[1].splitlines())
 
 
 def memorist(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
@@ -30,7 +30,7 @@ def memorist(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("folder", SKILLS, ids=lambda one: one.name)
+@pytest.mark.parametrize("folder", SKILLS, ids=lambda path: path.name)
 def test_a_skill_has_the_form_that_assistants_read(folder: Path) -> None:
     text = (folder / "SKILL.md").read_text("utf-8")
     head = frontmatter(text)
@@ -42,7 +42,7 @@ def test_a_skill_has_the_form_that_assistants_read(folder: Path) -> None:
 
 
 def test_there_is_one_for_the_memory_and_one_for_the_analyser() -> None:
-    assert [one.name for one in SKILLS] == ["memorist", "memory-orchestration"]
+    assert [folder.name for folder in SKILLS] == ["memorist", "memory-orchestration"]
     tools = (SKILLS[0] / "references" / "tools.md").read_text("utf-8") + (SKILLS[0] / "SKILL.md").read_text("utf-8")
     assert [name for name in BY_TOOL if f"`{name}" not in tools] == []
 

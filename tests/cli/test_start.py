@@ -17,7 +17,7 @@ finally:
 
 
 def test_help_lists_every_command_and_loads_none() -> None:
-    done = subprocess.run([sys.executable, "-c", _HELP], capture_output=True, text=True, check=False)
-    assert done.returncode == 0
-    assert "  analyze" in done.stdout
-    assert done.stderr.strip() == "loaded: []"
+    process = subprocess.run([sys.executable, "-c", _HELP], capture_output=True, text=True, check=False)
+    assert process.returncode == 0
+    assert "  analyze" in process.stdout
+    assert process.stderr.strip() == "loaded: []"

@@ -66,11 +66,11 @@ class Host:
 
     def run(self, *command: str) -> str:
         """What a command prints."""
-        done = subprocess.run(
+        process = subprocess.run(
             command, cwd=self.repository, env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, timeout=180, check=False,
         )  # fmt: skip
-        return done.stdout
+        return process.stdout
 
     def prompt(self, *command: str) -> str:
         """Whether a prompt fired the hook. The agent is stopped then: it waits for a model that is not there."""

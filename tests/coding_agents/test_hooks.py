@@ -207,17 +207,17 @@ def test_injected_text_is_not_remembered_again(desk: Desk) -> None:
 def test_a_hook_never_fails_its_host(desk: Desk, payload: str) -> None:
     for url in (desk.url, "/nowhere/at/all.db"):
         command = f"{sys.executable} -m memorist.agents.hook Stop --agent claude-code --url {url} --user ada"
-        done = desk.shell(command, payload)
-        assert (done.returncode, done.stdout) == (0, "")
+        process = desk.shell(command, payload)
+        assert (process.returncode, process.stdout) == (0, "")
 
 
 def test_doctor_shows_what_went_wrong(desk: Desk) -> None:
     desk.fire("claude-code", "start")
     command = f"{sys.executable} -m memorist.agents.hook Stop --agent codex --url {desk.url} --user ada"
     assert desk.shell(command, "{").stdout == ""
-    done = desk.started("--json", "doctor")
-    assert done.returncode == 1
-    problems = json.loads(done.stdout)["problems"]
+    process = desk.started("--json", "doctor")
+    assert process.returncode == 1
+    problems = json.loads(process.stdout)["problems"]
     assert len(problems) == 1 and "hook Stop of codex" in problems[0] and "DecodeError" in problems[0]
     assert json.loads(desk.started("--json", "doctor", "--clear-hooks").stdout)["problems"] == []
 
@@ -232,12 +232,12 @@ def test_doctor_needs_no_url_to_show_what_went_wrong(desk: Desk) -> None:
     assert "there is no memory at 'memorist.db'" in doctor().stderr
     hook = f"{sys.executable} -m memorist hook"
     assert desk.shell(f"{hook} Stop", "{").returncode == 0
-    done = doctor()
-    assert done.returncode == 1 and "hook Stop of claude-code" in done.stderr and "DecodeError" in done.stderr
+    process = doctor()
+    assert process.returncode == 1 and "hook Stop of claude-code" in process.stderr and "DecodeError" in process.stderr
     # The first hook creates the memory that all agents share, installed or not.
     assert desk.shell(f"{hook} SessionStart", json.dumps({"cwd": str(desk.repository)})).returncode == 0
-    done = doctor()
-    assert done.returncode == 1 and "hook Stop of claude-code" in done.stdout and "agents.db" in done.stdout
+    process = doctor()
+    assert process.returncode == 1 and "hook Stop of claude-code" in process.stdout and "agents.db" in process.stdout
     assert doctor("--clear-hooks").returncode == 0
 
 
@@ -253,8 +253,8 @@ def test_the_command_of_the_command_line_answers_the_same(desk: Desk) -> None:
     event, payload = PAYLOADS["claude-code"]["start"]
     text = json.dumps(payload).replace("CWD", str(desk.repository))
     command = [sys.executable, "-m", "memorist", "--url", desk.url, "--user", "ada", "hook", event]
-    done = subprocess.run(command, env=desk.environment, input=text, capture_output=True, text=True, timeout=60)
-    assert "SQLite for the cart" in done.stdout and done.returncode == 0
+    process = subprocess.run(command, env=desk.environment, input=text, capture_output=True, text=True, timeout=60)
+    assert "SQLite for the cart" in process.stdout and process.returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -266,9 +266,9 @@ def test_a_hook_loads_neither_the_command_line_nor_vectors_nor_a_tokenizer(desk:
     _, payload = PAYLOADS["claude-code"]["prompt"]
     text = json.dumps(payload).replace("CWD", str(desk.repository)).replace("PROMPT", "How do I run the tests?")
     command = [sys.executable, "-X", "importtime", "-m", *words.replace("URL", desk.url).split(), "--user", "ada"]
-    done = subprocess.run(command, env=desk.environment, input=text, capture_output=True, text=True, timeout=60)
-    assert "pytest -n 2" in done.stdout
-    modules = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    process = subprocess.run(command, env=desk.environment, input=text, capture_output=True, text=True, timeout=60)
+    assert "pytest -n 2" in process.stdout
+    modules = {line.rpartition("|")[2].strip() for line in process.stderr.splitlines()}
     assert "memorist.agents.answering" in modules
     assert not modules & {
         "memorist.memory",
@@ -292,10 +292,10 @@ def test_a_hook_loads_msgspec_without_typing_extensions(desk: Desk) -> None:
         "os._exit = lambda status: print(sorted({'msgspec', 'typing_extensions'} & sys.modules.keys())); "
         "hook.main(hook.Options('Unknown', url='m.db'))"
     )
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", script], env=desk.environment, input="", capture_output=True, text=True, timeout=60
     )
-    assert done.stdout.strip() == "['msgspec']", done.stderr
+    assert process.stdout.strip() == "['msgspec']", process.stderr
 
 
 def test_a_hook_may_use_a_memory_on_a_server(desk: Desk, tmp_path: Path) -> None:
@@ -313,8 +313,8 @@ def test_a_hook_may_use_a_memory_on_a_server(desk: Desk, tmp_path: Path) -> None
 
 
 def test_a_hooks_command_line_with_anything_else_goes_to_the_command_line(desk: Desk) -> None:
-    done = desk.started("hook", "--help")
-    assert done.returncode == 0 and "--agent" in done.stdout
+    process = desk.started("hook", "--help")
+    assert process.returncode == 0 and "--agent" in process.stdout
 
 
 def test_notes_have_their_sources(desk: Desk) -> None:

@@ -120,15 +120,15 @@ def test_what_others_add_afterwards_stays(desk: Desk, agent: str) -> None:
             (desk.repository / name).write_text(json.dumps(data), "utf-8")
     assert _state(desk, agent) == "changed"
     desk.command("uninstall", agent, "--yes")
-    left = {name: content for name, content in snapshot(desk.repository).items() if content is not None}
-    assert left and all(json.loads(content).get("theirs") == {"kept": True} for content in left.values())
-    assert not any(b"memorist" in content for content in left.values())
+    remaining = {name: content for name, content in snapshot(desk.repository).items() if content is not None}
+    assert remaining and all(json.loads(content).get("theirs") == {"kept": True} for content in remaining.values())
+    assert not any(b"memorist" in content for content in remaining.values())
 
 
 def test_the_changes_are_shown_first_and_can_be_declined(desk: Desk) -> None:
     before = snapshot(desk.repository)
-    shown = desk.command("install", "claude-code", "--dry-run")
-    assert "+++" in shown and ".mcp.json" in shown and snapshot(desk.repository) == before
+    preview = desk.command("install", "claude-code", "--dry-run")
+    assert "+++" in preview and ".mcp.json" in preview and snapshot(desk.repository) == before
     declined = desk.started("install", "claude-code")
     assert declined.returncode == 2 and "--yes" in declined.stderr and snapshot(desk.repository) == before
 
@@ -150,8 +150,8 @@ def test_the_installed_commands_answer_the_hosts_payloads(desk: Desk, agent: str
         if event not in commands:
             continue
         text = json.dumps(payload).replace("CWD", str(desk.repository)).replace("PROMPT", "We decided to use tabs.")
-        done = desk.shell(commands[event], text)
-        assert (done.returncode, done.stderr) == (0, "")
+        process = desk.shell(commands[event], text)
+        assert (process.returncode, process.stderr) == (0, "")
     event, payload = PAYLOADS[agent]["start"]
     answer = desk.shell(commands[event], json.dumps(payload).replace("CWD", str(desk.repository))).stdout
     assert "We decided to use tabs." in answer

@@ -195,8 +195,8 @@ def test_the_command_line_imports_lists_mirrors_and_removes(tmp_path: Path) -> N
     assert imported == [{"file": "AGENTS.md", "imported": ["Never push to main.", "Run the tests with pytest."]}]
     rows = json.loads(desk.command("--json", "mirror", "list"))
     assert {row["text"] for row in rows} == {"Run the tests with pytest.", "Never push to main."}
-    shown = desk.command("mirror", "sync", "AGENTS.md", "--dry-run")
-    assert "+- [convention] Never push to main." in shown and path.read_text("utf-8") == TEXT
+    preview = desk.command("mirror", "sync", "AGENTS.md", "--dry-run")
+    assert "+- [convention] Never push to main." in preview and path.read_text("utf-8") == TEXT
     desk.command("mirror", "sync", "AGENTS.md", "--note", rows[0]["key"], "--kind", "decision")
     assert lines(path) == [f"- [convention] {rows[0]['text']}"]
     edit(path, f"[convention] {rows[0]['text']}", "[convention] Changed here.")

@@ -17,9 +17,9 @@ def _run(desk: Desk) -> dict[str, object]:
     (desk.repository / ".opencode" / "package.json").write_text('{"type": "module"}', "utf-8")
     plugin = desk.repository / ".opencode" / "plugins" / "memorist.js"
     command = [node(), str(HOST), str(plugin), str(desk.repository)]
-    done = subprocess.run(command, env=desk.environment, capture_output=True, text=True, timeout=240)
-    assert done.returncode == 0, done.stderr
-    results: dict[str, object] = json.loads(done.stdout)
+    process = subprocess.run(command, env=desk.environment, capture_output=True, text=True, timeout=240)
+    assert process.returncode == 0, process.stderr
+    results: dict[str, object] = json.loads(process.stdout)
     return results
 
 

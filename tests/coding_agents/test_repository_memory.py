@@ -19,7 +19,7 @@ from memorist.cli.mcp import folder_of
 from memorist.mcp.callers import local_caller
 from memorist.mcp.repository import divide, is_about_project
 from tests.coding_agents.running import Desk
-from tests.mcp_server.running import PLAIN, connected, refused, said
+from tests.mcp_server.running import PLAIN, call_tool, connected, refused
 from tests.server.running import Running
 
 Steps = list[tuple[str, dict[str, Any]]]
@@ -38,7 +38,7 @@ def call_tools(
 
     async def main() -> list[dict[str, Any]]:
         async with Client(parameters) as client:
-            return [await said(client, tool, **arguments) for tool, arguments in steps]
+            return [await call_tool(client, tool, **arguments) for tool, arguments in steps]
 
     return asyncio.run(main())
 
@@ -66,12 +66,12 @@ def test_what_an_agent_remembers_about_a_repository_stays_in_it(tmp_path: Path) 
     for words in ("port 6391", "deploy branch: release", "SQLite for the cart", "small commits"):
         assert words in brief, brief
 
-    asked: Steps = [
+    questions: Steps = [
         ("recall", {"query": "which port does Redis use in the tests?"}),
         ("recall", {"query": "deploy branch"}),
         ("profile", {}),
     ]
-    port, branch, profile = call_tools(desk, bank, asked)
+    port, branch, profile = call_tools(desk, bank, questions)
     assert port["items"] == [] and branch["items"] == []
     texts = " ".join(item["text"] for item in profile["items"])
     assert "small commits" in texts and "Oslo" in texts and "6391" not in texts and "release" not in texts
@@ -124,10 +124,10 @@ def test_what_may_not_be_stored_is_refused_with_its_reason(tmp_path: Path) -> No
         memory = AsyncMemory(str(tmp_path / "m.db"), user="ada", write=[project.namespace], actor="assistant", **PLAIN)
         async with connected(memory, caller=local_caller(memory, project)) as client:
             facts = {"todo": "see plans/q3.md", "launch": "<private>May 3</private>", "ci": "runs on push"}
-            answer = await said(client, "remember", facts=facts)
+            answer = await call_tool(client, "remember", facts=facts)
             assert [item["text"] for item in answer["understood"]] == ["ci: runs on push"]
             assert [entry["why"].split()[-1] for entry in answer["refused"]] == ["ignores", "private"]
-            await said(client, "remember", text="The build needs Go 1.25.")
+            await call_tool(client, "remember", text="The build needs Go 1.25.")
             for words in ("The build needs plans/go.md.", "The build needs <private>Go 1.26</private>."):
                 assert "cannot be stored" in await refused(client, "update", id="Go", to=words)
 
@@ -140,16 +140,16 @@ def test_a_note_has_its_words_as_a_source_and_takes_them_along(tmp_path: Path) -
     async def main() -> None:
         memory = AsyncMemory(str(tmp_path / "m.db"), user="ada", write=[project.namespace], actor="assistant", **PLAIN)
         async with connected(memory, caller=local_caller(memory, project)) as client:
-            await said(client, "remember", text="The build needs Go 1.25. Deploys happen on Fridays.")
-            sources = (await said(client, "why", id="Fridays"))["sources"]
+            await call_tool(client, "remember", text="The build needs Go 1.25. Deploys happen on Fridays.")
+            sources = (await call_tool(client, "why", id="Fridays"))["sources"]
             assert [source["text"] for source in sources] == ["Deploys happen on Fridays."]
-            await said(client, "update", id="Go", to="The build needs Go 1.26.")
+            await call_tool(client, "update", id="Go", to="The build needs Go 1.26.")
             for user in ({}, {"user": "ada"}):
-                items = (await said(client, "recall", query="Which Go does the build need?", **user))["items"]
+                items = (await call_tool(client, "recall", query="Which Go does the build need?", **user))["items"]
                 assert [item["text"] for item in items] == ["The build needs Go 1.26."]
-            code = (await said(client, "forget", id="Fridays"))["confirm"]
-            assert (await said(client, "forget", id="Fridays", confirm=code))["erased"]
-            assert (await said(client, "recall", query="When do deploys happen?"))["items"] == []
+            code = (await call_tool(client, "forget", id="Fridays"))["confirm"]
+            assert (await call_tool(client, "forget", id="Fridays", confirm=code))["erased"]
+            assert (await call_tool(client, "recall", query="When do deploys happen?"))["items"] == []
 
     asyncio.run(main())
 

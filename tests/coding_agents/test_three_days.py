@@ -32,10 +32,10 @@ def test_small_talk_and_other_subjects_get_nothing(results: list[tuple[Step, str
 
 
 def test_the_failed_attempt_is_mentioned_when_it_is_about_to_be_repeated(results: list[tuple[Step, str, int]]) -> None:
-    said = {(step.session, step.moment, step.words[:12]): context for step, context, _ in results}
-    assert "cookie key is not available" in said["wed-1", "prompt", "Could we bac"]
-    assert "database is locked" in said["wed-1", "before-tool", "pytest tests"]
-    assert "no column user_id" in said["tue-1", "before-tool", "alembic upgr"]
+    contexts = {(step.session, step.moment, step.words[:12]): context for step, context, _ in results}
+    assert "cookie key is not available" in contexts["wed-1", "prompt", "Could we bac"]
+    assert "database is locked" in contexts["wed-1", "before-tool", "pytest tests"]
+    assert "no column user_id" in contexts["tue-1", "before-tool", "alembic upgr"]
 
 
 def test_every_answer_is_within_its_budget(results: list[tuple[Step, str, int]]) -> None:

@@ -57,7 +57,7 @@ DAY = "2030-05-01T00:00:00+00:00"
 
 def _arguments(name: str, ns: str) -> dict[str, Any]:
     """What one passes to get at the things of a namespace."""
-    known: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "ttl": 60, "at": 1, "prefix": "secret", "message": f"t-{name}#1",
         "ns": ns, "key": "secret", "value": "new", "items": {"secret": "new"}, "keys": ["secret"], "id": f"t-{name}",
         "ids": [f"t-{name}#1"], "title": "x", "type": "order", "content": "likes tea", "doc": {"scratchpad": "new"},
@@ -70,51 +70,51 @@ def _arguments(name: str, ns: str) -> dict[str, Any]:
         "schema": {"type": "object", "title": "Home", "properties": {"secret": {"type": "string"}}},
         "plan": Plan(id="p", ns=ns), "namespaces": [ns], "messages": [{"role": "user", "content": "x"}],
     }  # fmt: skip
-    return known
+    return arguments
 
 
-def _called(handle: Memory, one: Operation, name: str, ns: str, **more: Any) -> Any:
+def _called(handle: Memory, operation: Operation, name: str, ns: str, **more: Any) -> Any:
     """Call a method with the things of a namespace in every place that takes them."""
-    known = _arguments(name, ns)
-    if one.group == "documents":
-        known |= {"id": f"d-{name}", "ids": [f"d-{name}"]}
-    if one.group == "events":
-        known |= {
+    arguments = _arguments(name, ns)
+    if operation.group == "documents":
+        arguments |= {"id": f"d-{name}", "ids": [f"d-{name}"]}
+    if operation.group == "events":
+        arguments |= {
             "id": event_key(f"meets {name}", as_datetime(DAY)),
             "ids": [event_key(f"meets {name}", as_datetime(DAY))],
         }
-    if one.group == "memories":
-        known |= {"id": "fact:secret"}
-    if one.group == "records":
-        known |= {"key": ("secret",), "keys": [("secret",)], "items": {("secret",): "new"}}
-    if one.name == "state.increment":
-        known["key"] = "count"
-    if one.name == "threads.get_many":
-        known["ids"] = [f"t-{name}"]
-    if one.name == "threads.message":
-        known["id"] = f"t-{name}#1"
+    if operation.group == "memories":
+        arguments |= {"id": "fact:secret"}
+    if operation.group == "records":
+        arguments |= {"key": ("secret",), "keys": [("secret",)], "items": {("secret",): "new"}}
+    if operation.name == "state.increment":
+        arguments["key"] = "count"
+    if operation.name == "threads.get_many":
+        arguments["ids"] = [f"t-{name}"]
+    if operation.name == "threads.message":
+        arguments["id"] = f"t-{name}#1"
     method: Any = handle
-    for part in one.name.split("."):
+    for part in operation.name.split("."):
         method = getattr(method, part)
     args: list[Any] = []
     options: dict[str, Any] = dict(more)
-    for parameter in one.parameters:
-        if parameter.kind == "many" and one.name != "process":
+    for parameter in operation.parameters:
+        if parameter.kind == "many" and operation.name != "process":
             args.append({"role": "user", "content": "x"})
         elif parameter.kind == "fields":
             options["scratchpad"] = "new"
         elif parameter.required or (parameter.name in ("ns", "user") and parameter.kind == "positional"):
-            args.append(known[parameter.name])
-        elif (one.name, parameter.name) == ("memories.typed", "user"):
+            args.append(arguments[parameter.name])
+        elif (operation.name, parameter.name) == ("memories.typed", "user"):
             continue  # it takes a user or a namespace
-        elif parameter.name in ("user", "thread", "namespaces", "ns") and one.name != "forget":
-            options[parameter.name] = known[parameter.name]
-    if one.name == "threads.delete_messages":
-        options["ids"] = known["ids"]
-    if one.name == "forget":
-        options["fact"] = known["fact"]
+        elif parameter.name in ("user", "thread", "namespaces", "ns") and operation.name != "forget":
+            options[parameter.name] = arguments[parameter.name]
+    if operation.name == "threads.delete_messages":
+        options["ids"] = arguments["ids"]
+    if operation.name == "forget":
+        options["fact"] = arguments["fact"]
     answer = method(*args, **options)
-    if one.name == "tasks.run":
+    if operation.name == "tasks.run":
         with answer as task:
             return task.state
     return answer
@@ -123,33 +123,33 @@ def _called(handle: Memory, one: Operation, name: str, ns: str, **more: Any) -> 
 def _belongings(whole: Memory, ns: str) -> str:
     name = ns.partition(":")[2]
     own = whole.scope(user=name) if ns.startswith("user:") else None
-    mine = [own.learnings.list(), own.state.list(), own.working.get()] if own else []
+    own_rows = [own.learnings.list(), own.state.list(), own.working.get()] if own else []
     return repr([
         whole.facts.list(ns), whole.events.list(ns=ns), whole.threads.get(f"t-{name}"),
         whole.threads.messages(f"t-{name}"),
-        whole.documents.list(ns), whole.records.scan(ns), whole.tasks.resume(f"job-{name}"), mine,
+        whole.documents.list(ns), whole.records.scan(ns), whole.tasks.resume(f"job-{name}"), own_rows,
     ])  # fmt: skip
 
 
-def _foreign(whole: Memory, handle: Memory, one: Operation, ns: str) -> str:
+def _foreign(whole: Memory, handle: Memory, operation: Operation, ns: str) -> str:
     """`refused` or `nothing`; anything else fails the test: it leaked, or changed what is not the caller's."""
     before = _belongings(whole, ns)
-    said = "nothing"
+    outcome = "nothing"
     try:
-        answer = _called(handle, one, ns.partition(":")[2], ns)
+        answer = _called(handle, operation, ns.partition(":")[2], ns)
     except (Conflict, Forbidden, NotFound):
-        said = "refused"
+        outcome = "refused"
     except MemoristError as error:
-        said = f"{type(error).__name__}"
+        outcome = f"{type(error).__name__}"
     else:
-        assert _canary(whole.org, ns) not in repr(answer), f"{one.name} leaks {ns}"
-    assert _belongings(whole, ns) == before, f"{one.name} changes {ns}"
-    return said
+        assert _canary(whole.org, ns) not in repr(answer), f"{operation.name} leaks {ns}"
+    assert _belongings(whole, ns) == before, f"{operation.name} changes {ns}"
+    return outcome
 
 
-def _own(whole: Memory, one: Operation) -> str:
+def _own(whole: Memory, operation: Operation) -> str:
     try:
-        _called(whole.scope(user="ada"), one, "ada", "user:ada")
+        _called(whole.scope(user="ada"), operation, "ada", "user:ada")
     except Forbidden:
         return "refused"
     except NotFound:
@@ -157,15 +157,15 @@ def _own(whole: Memory, one: Operation) -> str:
     return "works"
 
 
-def _forged(whole: Memory, one: Operation) -> str:
-    if "metadata" not in {parameter.name for parameter in one.parameters}:
+def _forged(whole: Memory, operation: Operation) -> str:
+    if "metadata" not in {parameter.name for parameter in operation.parameters}:
         return "—"
     with pytest.raises(InvalidValue):
-        _called(whole.scope(user="ada"), one, "ada", "user:ada", metadata=FORGED)
+        _called(whole.scope(user="ada"), operation, "ada", "user:ada", metadata=FORGED)
     return "refused"
 
 
-def _row(one: Operation) -> str:
+def _row(operation: Operation) -> str:
     cells = []
     for column in ("own", "other user", "other org", "no grant", "forged"):
         whole = Memory(MemoryStore(), all_orgs=True, **QUIET)
@@ -173,53 +173,53 @@ def _row(one: Operation) -> str:
         _furnish(whole.scope(org="elsewhere"))
         ada = whole.scope(user="ada")
         if column == "own":
-            cells.append(_own(whole, one))
+            cells.append(_own(whole, operation))
         elif column == "other user":
-            cells.append(_foreign(whole, ada, one, "user:bob"))
+            cells.append(_foreign(whole, ada, operation, "user:bob"))
         elif column == "other org":
             # Another org holds the same ids: what is changed must be one's own, what comes back too.
             elsewhere = whole.scope(org="elsewhere")
             before = _belongings(whole, "user:bob")
-            said = _foreign(whole, elsewhere.scope(user="ada"), one, "user:bob")
+            outcome = _foreign(whole, elsewhere.scope(user="ada"), operation, "user:bob")
             assert _belongings(whole, "user:bob") == before
-            cells.append(said)
+            cells.append(outcome)
         elif column == "no grant":
-            cells.append(_foreign(whole, ada, one, "workflow:review"))
+            cells.append(_foreign(whole, ada, operation, "workflow:review"))
         else:
-            cells.append(_forged(whole, one))
+            cells.append(_forged(whole, operation))
         whole.close()
-    return f"| `{one.name}` | {one.access} | {' | '.join(cells)} |"
+    return f"| `{operation.name}` | {operation.access} | {' | '.join(cells)} |"
 
 
 def test_the_list_names_every_method_and_no_other() -> None:
-    assert {one.name for one in operations()} == set(ACCESS)
+    assert {operation.name for operation in operations()} == set(ACCESS)
 
 
 def test_the_table_of_the_docs_is_what_happens() -> None:
-    rows = [_row(one) for one in operations() if one.name not in APART]
+    rows = [_row(operation) for operation in operations() if operation.name not in APART]
     head = "| method | kind | own | other user | other org | no grant | forged |\n|---|---|---|---|---|---|---|"
-    made = "\n".join([head, *rows])
+    table_text = "\n".join([head, *rows])
     text = PAGE.read_text("utf-8")
     before, _, rest = text.partition(BEGIN)
     first, _, table = rest.partition("\n")
     table, _, after = table.partition(END)
     if os.environ.get("MEMORIST_WRITE_DOCS"):
-        PAGE.write_text(f"{before}{BEGIN}{first}\n{made}\n{END}{after}", "utf-8")
+        PAGE.write_text(f"{before}{BEGIN}{first}\n{table_text}\n{END}{after}", "utf-8")
     else:
-        assert table.strip() == made
-    said = {row.split("|")[1].strip(" `"): [cell.strip() for cell in row.split("|")[3:8]] for row in rows}
-    for one in operations():
-        if one.name in said:
-            own, other, abroad, ungranted, _ = said[one.name]
-            assert own == ("refused" if one.access == "org" else "works"), one.name
-            assert {other, abroad, ungranted} <= {"refused", "nothing"}, (one.name, said[one.name])
+        assert table.strip() == table_text
+    documented = {row.split("|")[1].strip(" `"): [cell.strip() for cell in row.split("|")[3:8]] for row in rows}
+    for operation in operations():
+        if operation.name in documented:
+            own, other, abroad, ungranted, _ = documented[operation.name]
+            assert own == ("refused" if operation.access == "org" else "works"), operation.name
+            assert {other, abroad, ungranted} <= {"refused", "nothing"}, (operation.name, documented[operation.name])
 
 
 def test_the_harness_sees_a_hole(monkeypatch: pytest.MonkeyPatch) -> None:
     from memorist.scope import Scope
 
     monkeypatch.setattr(Scope, "may_read", lambda self, ns: True)
-    found = next(one for one in operations() if one.name == "facts.get")
+    operation = next(candidate for candidate in operations() if candidate.name == "facts.get")
     with pytest.raises(AssertionError, match="leaks"):
-        _row(found)
-    assert inspect.iscoroutinefunction(found.function)
+        _row(operation)
+    assert inspect.iscoroutinefunction(operation.function)

@@ -25,9 +25,9 @@ def test_what_one_side_writes_the_other_reads(url: Any) -> None:
         memory.facts.set("global", "k", 1)
 
         async def awaited() -> Any:
-            found = await memory.aio.facts.get("global", "k")
+            fact = await memory.aio.facts.get("global", "k")
             await memory.aio.facts.set("global", "k", 2)
-            return found
+            return fact
 
         assert asyncio.run(awaited()).value == 1
         fact = memory.facts.get("global", "k")
@@ -63,9 +63,9 @@ def test_several_loops_and_threads_use_one_memory_at_once(url: Any) -> None:
 
         with ThreadPoolExecutor(6) as pool:
             list(pool.map(work, range(6)))
-        said = memory.threads.messages("t")
-        assert [message.seq for message in said] == list(range(1, 61))
-        assert len({message.text for message in said}) == 60
+        messages = memory.threads.messages("t")
+        assert [message.seq for message in messages] == list(range(1, 61))
+        assert len({message.text for message in messages}) == 60
 
 
 @pytest.mark.parametrize("blocking", [True, False])

@@ -44,14 +44,14 @@ def _pairs() -> Iterator[tuple[str, Any, Any]]:
     """Every public callable of both sides, by name."""
     store = MemoryStore()
     blocking = Memory(store, embedder=None, worker=False)
-    for one in operations():
+    for operation in operations():
         here: Any = blocking
-        for part in one.name.split("."):
+        for part in operation.name.split("."):
             here = getattr(here, part, None)
-        yield one.name, here, one.function
+        yield operation.name, here, operation.function
 
 
-PAIRS = {name: (here, there) for name, here, there in _pairs()}
+PAIRS = {name: (here, awaited) for name, here, awaited in _pairs()}
 
 
 def _shape(method: Any, skip: int = 0) -> list[tuple[str, Any, Any, str]]:
@@ -64,10 +64,10 @@ def _plain(annotation: Any) -> str:
 
 
 def test_the_blocking_classes_are_as_generated() -> None:
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, str(ROOT / "scripts" / "generate-blocking"), "--check"], capture_output=True, text=True
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert process.returncode == 0, process.stdout + process.stderr
 
 
 def test_both_sides_have_the_same_names() -> None:
@@ -76,7 +76,7 @@ def test_both_sides_have_the_same_names() -> None:
     assert _public(blocking) == _public(awaiting)
     for name in groups():
         assert _public(getattr(blocking, name)) == _public(getattr(awaiting, name)), name
-    assert all(hasattr(Memory, here) and hasattr(AsyncMemory, there) for here, there in DUNDERS.items())
+    assert all(hasattr(Memory, here) and hasattr(AsyncMemory, awaited) for here, awaited in DUNDERS.items())
 
 
 def test_both_are_opened_with_the_same_options() -> None:
@@ -85,10 +85,10 @@ def test_both_are_opened_with_the_same_options() -> None:
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_the_signatures_are_the_same(name: str) -> None:
-    here, there = PAIRS[name]
+    here, awaited = PAIRS[name]
     assert here is not None
-    assert _shape(here) == _shape(there, skip=1)
-    assert inspect.getdoc(here) == inspect.getdoc(there)
+    assert _shape(here) == _shape(awaited, skip=1)
+    assert inspect.getdoc(here) == inspect.getdoc(awaited)
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -104,8 +104,10 @@ def test_no_signature_has_a_bare_any() -> None:
         for name, p in inspect.signature(AsyncMemory.__init__).parameters.items()
         if name != "self"
     ]
-    written = [(f"{one.name} {p.name}", p.written) for one in operations() for p in one.parameters] + init
-    written += [(f"{one.name} return", one.written) for one in operations()]
+    written = [
+        (f"{operation.name} {p.name}", p.written) for operation in operations() for p in operation.parameters
+    ] + init
+    written += [(f"{operation.name} return", operation.written) for operation in operations()]
     assert len(written) > 300
     members = {where: [part.strip() for part in _members(text)] for where, text in written}
     assert [where for where, parts in members.items() if {"Any", "", "inspect._empty"} & {*parts}] == []
@@ -121,7 +123,7 @@ def _members(annotation: str) -> list[str]:
 
 
 def test_every_type_that_comes_back_can_be_imported() -> None:
-    kinds = {kind for one in operations() for kind in _classes(one.result)}
+    kinds = {kind for operation in operations() for kind in _classes(operation.result)}
     ours = {
         kind for kind in kinds if kind.__module__.startswith("memorist.") and not getattr(kind, "_is_protocol", False)
     }
@@ -145,5 +147,5 @@ def test_what_users_plug_in_can_be_imported() -> None:
 
 
 def test_python_dash_m_runs_the_command_line() -> None:
-    done = subprocess.run([sys.executable, "-m", "memorist", "--help"], capture_output=True, text=True)
-    assert done.returncode == 0 and "Usage: memorist" in done.stdout
+    process = subprocess.run([sys.executable, "-m", "memorist", "--help"], capture_output=True, text=True)
+    assert process.returncode == 0 and "Usage: memorist" in process.stdout

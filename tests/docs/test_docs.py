@@ -51,9 +51,15 @@ def provider() -> Iterator[dict[str, str]]:
 
 
 def run(command: list[str], folder: Path, extra: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("MEMORIST_")}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("MEMORIST_")}
     return subprocess.run(
-        command, cwd=folder, env={**kept, **(extra or {})}, capture_output=True, text=True, timeout=300, check=False
+        command,
+        cwd=folder,
+        env={**inherited, **(extra or {})},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
 
 
@@ -131,5 +137,5 @@ def test_the_cases_of_the_example_project_pass() -> None:
 def test_the_demo_ends_well(tmp_path: Path) -> None:
     ended = run([str(MEMORIST), "demo"], tmp_path)
     assert ended.returncode == 0, ended.stderr
-    for told in ("Lisbon", "none twice, none missing", "left in the file: nothing"):
-        assert told in ended.stdout
+    for phrase in ("Lisbon", "none twice, none missing", "left in the file: nothing"):
+        assert phrase in ended.stdout

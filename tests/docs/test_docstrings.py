@@ -77,10 +77,10 @@ def test_the_example_of_a_method_is_true(
     memory.threads.create("user:ada", id="talk")
     memory.threads.append("talk", "I live in Lisbon.", {"role": "assistant", "content": "Noted."})
     test.globs = {"memory": memory, "Memory": Memory}
-    told: list[str] = []
-    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=told.append)
+    failures: list[str] = []
+    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=failures.append)
     memory.close()
-    assert told == [], "".join(told)
+    assert failures == [], "".join(failures)
 
 
 def blocking_methods() -> Iterator[tuple[str, Any]]:
@@ -131,5 +131,5 @@ def test_the_page_of_names_lists_every_method(noun: str) -> None:
     page = (Path(__file__).parents[2] / "docs" / "reference" / "index.md").read_text("utf-8")
     row = next(line for line in page.splitlines() if line.startswith(f"| [`{noun}`]"))
     named = set(row.replace("`", " ").replace(";", " ").split())
-    found = {name.partition(".")[2] for name, _ in methods() if name.partition(".")[0] == NOUNS[noun]}
-    assert found - named == set()
+    method_names = {name.partition(".")[2] for name, _ in methods() if name.partition(".")[0] == NOUNS[noun]}
+    assert method_names - named == set()

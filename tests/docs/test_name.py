@@ -26,13 +26,13 @@ def tracked_files() -> list[Path]:
 
 def lines_with(word: str, files: list[Path]) -> list[str]:
     """Return `path: line` for each line that contains the word, in any case, and for each path that does."""
-    wanted = word.encode()
+    word_bytes = word.encode()
     lines = [str(file.relative_to(ROOT)) for file in files if word in str(file.relative_to(ROOT)).lower()]
     for file in files:
         content = file.read_bytes().lower()
-        if wanted in content:
+        if word_bytes in content:
             name = file.relative_to(ROOT)
-            lines += [f"{name}: {line[:200]!r}" for line in content.split(b"\n") if wanted in line]
+            lines += [f"{name}: {line[:200]!r}" for line in content.split(b"\n") if word_bytes in line]
     return lines
 
 

@@ -45,7 +45,7 @@ SAID = [
 ]
 
 
-@pytest.mark.parametrize(("page", "sentence", "name", "scale"), SAID, ids=[said[2] for said in SAID])
+@pytest.mark.parametrize(("page", "sentence", "name", "scale"), SAID, ids=[entry[2] for entry in SAID])
 def test_a_number_in_the_docs_is_the_one_in_the_code(page: str, sentence: str, name: str, scale: float) -> None:
     text = " ".join((DOCS / page).read_text("utf-8").split())
     value = constant(name) * scale

@@ -39,10 +39,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_public_name_is_in_the_reference(site: Path) -> None:
     pages = "".join(page.read_text("utf-8") for page in (site / "reference").rglob("index.html"))
-    shown = set(re.findall(r'id="memorist\.[\w.]*?\.?(\w+)"', pages))
+    documented = set(re.findall(r'id="memorist\.[\w.]*?\.?(\w+)"', pages))
     names = (*memorist.__all__, *memorist.types.__all__)
     twins = {name for name in names if name.startswith("Async")}
-    assert [name for name in names if name not in shown | twins | {"__version__", "run_with_memory", "Batch"}] == []
+    assert [
+        name for name in names if name not in documented | twins | {"__version__", "run_with_memory", "Batch"}
+    ] == []
 
 
 def test_methods_of_the_nouns_are_in_the_reference(site: Path) -> None:
@@ -68,8 +70,8 @@ def test_no_page_is_longer_than_fifteen_screens(site: Path) -> None:
 
 def test_pages_ask_no_other_host(site: Path) -> None:
     foreign = re.compile(r"<(?:script|link|img|iframe)[^>]+(?:src|href)=[\"']?(https?://[^\"' >]+)")
-    found = {url for page in site.rglob("*.html") for url in foreign.findall(page.read_text("utf-8"))}
-    assert found == set()
+    hosts = {url for page in site.rglob("*.html") for url in foreign.findall(page.read_text("utf-8"))}
+    assert hosts == set()
 
 
 def test_language_models_get_a_list_of_pages(site: Path) -> None:
@@ -79,7 +81,7 @@ def test_language_models_get_a_list_of_pages(site: Path) -> None:
 
 
 def test_words_are_spelled_right() -> None:
-    pages = [str(page) for place in PROSE for page in ([place] if place.is_file() else sorted(place.rglob("*.md")))]
+    pages = [str(page) for path in PROSE for page in ([path] if path.is_file() else sorted(path.rglob("*.md")))]
     ended = subprocess.run([sys.executable, "-m", "codespell_lib", *pages], cwd=ROOT, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stdout
 

@@ -68,15 +68,15 @@ def write_share(url: str, me: int, writes: int, threads: int, speak: Connection)
     try:
         memory = Memory(url, embedder=None, counter="estimate")
         speak.send("ready")
-        done = []
+        acknowledged = []
         for i in range(writes):
             thread = "hot" if i % 2 else f"t{(me * 37 + i) % threads}"
             [receipt] = memory.threads.append(thread, f"{me}:{i}")
-            done.append((thread, receipt.message.seq, f"{me}:{i}"))
+            acknowledged.append((thread, receipt.message.seq, f"{me}:{i}"))
             if i % 10 == 0:
                 memory.state.increment("count")
         memory.close()
-        speak.send(done)
+        speak.send(acknowledged)
     except Exception as error:
         speak.send(f"{type(error).__name__}: {error}")
 
@@ -86,16 +86,16 @@ def write_share_naively(url: str, me: int, writes: int, threads: int, speak: Con
     store = SqliteStore(url, runtime=BlockingRuntime(), durability="normal")
     run_blocking(store.open())
     speak.send("ready")
-    done = []
+    acknowledged = []
     for i in range(writes):
         thread = run_blocking(store.get(Thread, ("default", "hot"), now=0))
         assert thread is not None
         fields = {name: getattr(thread, name) for name in thread.__struct_fields__} | {"length": thread.length + 1}
         at = thread.created_at
-        said = Message(thread="hot", seq=thread.length + 1, role="user", content=f"{me}:{i}", created_at=at)
-        run_blocking(store.apply([Load(said), Load(Thread(**fields))], now=0))
-        done.append(("hot", said.seq, f"{me}:{i}"))
-    speak.send(done)
+        message = Message(thread="hot", seq=thread.length + 1, role="user", content=f"{me}:{i}", created_at=at)
+        run_blocking(store.apply([Load(message), Load(Thread(**fields))], now=0))
+        acknowledged.append(("hot", message.seq, f"{me}:{i}"))
+    speak.send(acknowledged)
 
 
 def open_first(folder: str, rounds: int, barrier: Any, speak: Connection) -> None:

@@ -19,9 +19,9 @@ def ram_path(tmp_path: Path) -> Iterator[Path]:
     if not shm.is_dir():
         yield tmp_path
         return
-    place = Path(tempfile.mkdtemp(prefix="memorist-", dir=shm))
-    yield place
-    shutil.rmtree(place)
+    folder = Path(tempfile.mkdtemp(prefix="memorist-", dir=shm))
+    yield folder
+    shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="session")

@@ -211,10 +211,10 @@ class World:
     async def converse(self) -> None:
         """A session: it creates or resumes a thread; its turn carries what was recalled for it."""
         talk = AsyncSession(self.core, self.random.choice(THREADS), user=USER)
-        said = self.text()
+        question = self.text()
         if self.random.random() < 0.3:
-            await talk.context(said)
-        await talk.add(said, self.text())
+            await talk.context(question)
+        await talk.add(question, self.text())
 
     async def fork(self) -> None:
         """A copy of a thread, or of a copy."""
@@ -224,9 +224,9 @@ class World:
     async def spawn(self) -> None:
         """A thread made for another one, whose words it repeats, in a namespace that is not hers."""
         parent = self.random.choice(THREADS)
-        said = [message.text for message in await self.core.scan(Message, parent)]
+        texts = [message.text for message in await self.core.scan(Message, parent)]
         await Threads(self.core).create("workflow:w", id=f"{parent}-child", parent=parent)
-        await Threads(self.core).append(f"{parent}-child", *said[-1:], self.text())
+        await Threads(self.core).append(f"{parent}-child", *texts[-1:], self.text())
 
     # -- what is derived
 
@@ -238,10 +238,10 @@ class World:
         )
         thread = self.random.choice(THREADS)
         if kind in ("message", "thread"):
-            found = await core.scan(Message, thread)
-            if found:
-                one = self.random.choice(found)
-                return Read("message", NS, one.id, one.id if kind == "message" else thread)
+            messages = await core.scan(Message, thread)
+            if messages:
+                message = self.random.choice(messages)
+                return Read("message", NS, message.id, message.id if kind == "message" else thread)
         elif kind == "summary":
             summaries = await core.scan(Summary, thread)
             if summaries:
@@ -334,9 +334,9 @@ class World:
         if thread is not None:
             job = index_job(self.org, thread.ns, f"thread:{thread.id}", self.core.at(), "derive")
             await self.core.apply(Put(job, absent=True))
-            held = await self.core.get(Job, *job.row_key[1:])
-            if held is not None:
-                await _Reader(self.core).run(held)
+            job_row = await self.core.get(Job, *job.row_key[1:])
+            if job_row is not None:
+                await _Reader(self.core).run(job_row)
 
     async def index(self) -> None:
         await Indexer(self.core).catch_up([NS, *ELSEWHERE])
@@ -453,9 +453,9 @@ class World:
         beside = [self.fork, self.fold, self.carry, self.spawn, self.task, self.extract]
         others = [self.several(beside, 2) for _ in range(2)]
         self.drive([*others, self._forget_thread(thread)])
-        left: list[str] = []
-        self.drive([self._rows_with(texts, left)])
-        return left
+        remains: list[str] = []
+        self.drive([self._rows_with(texts, remains)])
+        return remains
 
     async def _texts_of(self, thread: str, texts: list[str]) -> None:
         texts += [message.text for message in await self.core.scan(Message, thread)]
@@ -464,10 +464,10 @@ class World:
         if await self.core.get(Thread, thread) is not None:
             await Forgetting(self.core).forget(thread=thread)
 
-    async def _rows_with(self, texts: list[str], left: list[str]) -> None:
+    async def _rows_with(self, texts: list[str], remains: list[str]) -> None:
         for kind in RECORDS:
             for row in await self.core.store.scan(Scan(kind, (self.org,)), now=0):
-                left += [f"{kind.table.name}: {row}" for text in texts if text in repr(row)]
+                remains += [f"{kind.table.name}: {row}" for text in texts if text in repr(row)]
 
     def drive(self, actors: list[Coroutine[Any, Any, Any]]) -> None:
         """Step actors in a random order until all have ended. In half of the worlds an actor goes on for a while before
@@ -481,23 +481,23 @@ class World:
             except StopIteration:
                 actors.remove(actor)
 
-    def left(self) -> list[str]:
+    def remains(self) -> list[str]:
         """Tables that still hold something of the user, and what of another user is missing."""
-        found: list[str] = []
-        self.drive([self._left(found)])
-        return found
+        remains: list[str] = []
+        self.drive([self._collect_remains(remains)])
+        return remains
 
-    async def _left(self, found: list[str]) -> None:
+    async def _collect_remains(self, remains: list[str]) -> None:
         store = self.core.store
         for shared in self.twins:
             if CANARY in repr([shared.threads, shared.jobs, shared.indexes.keys(self.org)]):
-                found.append(f"RAM: {shared.threads} {shared.jobs}")
+                remains.append(f"RAM: {shared.threads} {shared.jobs}")
         for kind in RECORDS:
             for row in await store.scan(Scan(kind, (self.org,)), now=0):
                 if CANARY in repr(row):
-                    found.append(f"{kind.table.name}: {row}")
+                    remains.append(f"{kind.table.name}: {row}")
         if await self.core.get(Fact, "user:bob", "own") is None or await self.core.get(Message, "bobtalk", 1) is None:
-            found.append("something of bob's is gone")
+            remains.append("something of bob's is gone")
 
 
 def _check_expected(problem: MemoristError) -> None:
@@ -516,7 +516,7 @@ def check(store: Any, seed: int) -> list[str]:
         if seed % 4 == 3:
             return world.play_part()
         world.play()
-        return world.left()
+        return world.remains()
 
 
 def main() -> int:
@@ -525,17 +525,17 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=10_000)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--on", choices=PLACES, default="memory", help="the store; servers are started for it")
-    given = parser.parse_args()
+    options = parser.parse_args()
     bad = 0
-    with opened(given.on) as next_store:
-        for done, seed in enumerate(range(given.first, given.first + given.runs), 1):
-            left = check(next_store(), seed)
-            if left:
+    with opened(options.on) as next_store:
+        for count, seed in enumerate(range(options.first, options.first + options.runs), 1):
+            remains = check(next_store(), seed)
+            if remains:
                 bad += 1
-                print(f"seed {seed}: {left[:3]}", flush=True)
-            if done % 5000 == 0:
-                print(f"{done} interleavings on {given.on}, {bad} left something", flush=True)
-    print(f"{given.runs} interleavings on {given.on} from seed {given.first}, {bad} left something", flush=True)
+                print(f"seed {seed}: {remains[:3]}", flush=True)
+            if count % 5000 == 0:
+                print(f"{count} interleavings on {options.on}, {bad} left something", flush=True)
+    print(f"{options.runs} interleavings on {options.on} from seed {options.first}, {bad} left something", flush=True)
     return 1 if bad else 0
 
 
@@ -543,15 +543,15 @@ PLACES = ("memory", "sqlite", "postgres", "redis", "redis-cluster", "redis-befor
 
 
 @contextmanager
-def opened(place: str) -> Iterator[Callable[[], Any]]:
+def opened(store_name: str) -> Iterator[Callable[[], Any]]:
     """What gives the store for the next interleaving: a new one in RAM, else one store for all."""
-    if place == "memory":
+    if store_name == "memory":
         yield MemoryStore
         return
     with ExitStack() as stack:
-        durable = place.rpartition("redis-before-")[2]
+        durable = store_name.rpartition("redis-before-")[2]
         url = _started(durable, stack)
-        hot = _started("redis", stack) if durable != place else None
+        hot = _started("redis", stack) if durable != store_name else None
         store: Any = open_store(url, hot, BlockingRuntime(), "normal")
         run_blocking(store.open())
         stack.callback(lambda: run_blocking(store.close()))

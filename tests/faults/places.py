@@ -54,9 +54,9 @@ def place_named(
     if durable == "sqlite":
         options["url"], folders = path / "memory.db", [path]
     elif durable == "postgres":
-        found = postgres()
-        assert found.folder is not None
-        options["url"], folders = found.url, [found.folder / "data"]
+        postgres_server = postgres()
+        assert postgres_server.folder is not None
+        options["url"], folders = postgres_server.url, [postgres_server.folder / "data"]
     if "redis" in name:
         running = server(durable)
         options["hot" if "before" in name else "url"] = running.url

@@ -74,12 +74,12 @@ def run_steps(path: Path, acked: Callable[[str], None]) -> dict[str, str]:
 def end_at(folder: str, at: int, speak: Connection) -> None:
     """Do the steps, and end without a word at the given write."""
     with watched() as disk:
-        seen = 0
+        writes = 0
 
         def before(event: Event) -> None:
-            nonlocal seen
-            seen += event.kind != "delete"
-            if seen == at:
+            nonlocal writes
+            writes += event.kind != "delete"
+            if writes == at:
                 os._exit(9)
 
         disk.before = before

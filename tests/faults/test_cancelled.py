@@ -43,26 +43,26 @@ class Seen(msgspec.Struct):
 
     def wrong(self) -> dict[str, Any]:
         """What must not be."""
-        found = {"swallowed": self.swallowed, "stuck": self.stuck, "torn": self.torn, "lost": self.lost}
-        return {name: value for name, value in found.items() if value}
+        counts = {"swallowed": self.swallowed, "stuck": self.stuck, "torn": self.torn, "lost": self.lost}
+        return {name: value for name, value in counts.items() if value}
 
 
-async def _cancelled(memory: AsyncMemory, n: int, turns: int, seen: Seen) -> None:
+async def _cancelled(memory: AsyncMemory, n: int, turns: int, counts: Seen) -> None:
     """Start a write and cancel it after so many turns of the loop."""
     task = asyncio.ensure_future(_write(memory, n))
     for _ in range(turns):
         await asyncio.sleep(0)
-    asked = task.cancel()
+    is_requested = task.cancel()
     await asyncio.wait([task], timeout=60)
     if not task.done():
-        seen.stuck += 1
+        counts.stuck += 1
     elif task.cancelled():
-        seen.cancelled += 1
-    elif asked:
-        seen.swallowed += 1
+        counts.cancelled += 1
+    elif is_requested:
+        counts.swallowed += 1
     else:
         task.result()
-        seen.acknowledged.append(n)
+        counts.acknowledged.append(n)
 
 
 async def _turns_of_a_write(memory: AsyncMemory, n: int) -> int:
@@ -75,14 +75,14 @@ async def _turns_of_a_write(memory: AsyncMemory, n: int) -> int:
     return turns
 
 
-async def _look(memory: AsyncMemory, writes: int, seen: Seen) -> None:
+async def _look(memory: AsyncMemory, writes: int, counts: Seen) -> None:
     """Writes of which only a part is there, and acknowledged ones that are not."""
-    kept = {message.text for message in await memory.threads.messages("t")}
+    texts = {message.text for message in await memory.threads.messages("t")}
     facts = {fact.key for fact in await memory.facts.list("global", limit=None)}
-    seen.torn = [f"{n}" for n in range(writes) if (f"m{n}" in kept) != (f"f{n}" in facts)]
-    if await memory.state.get("count", 0) != len(kept):
-        seen.torn.append("count")
-    seen.lost = [n for n in seen.acknowledged if f"m{n}" not in kept]
+    counts.torn = [f"{n}" for n in range(writes) if (f"m{n}" in texts) != (f"f{n}" in facts)]
+    if await memory.state.get("count", 0) != len(texts):
+        counts.torn.append("count")
+    counts.lost = [n for n in counts.acknowledged if f"m{n}" not in texts]
     seqs = [message.seq for message in await memory.threads.messages("t")]
     assert seqs == list(range(1, len(seqs) + 1))
 
@@ -90,45 +90,47 @@ async def _look(memory: AsyncMemory, writes: int, seen: Seen) -> None:
 async def _cancel_many(memory: AsyncMemory, times: int) -> Seen:
     """Cancel writes at every turn of the loop that one takes; afterwards the memory goes on."""
     await memory.threads.create("global", id="t")
-    seen, dice = Seen(), Random(times)
+    counts, dice = Seen(), Random(times)
     turns = max([await _turns_of_a_write(memory, n) for n in range(3)])
-    seen.acknowledged += [0, 1, 2]
+    counts.acknowledged += [0, 1, 2]
     for n in range(3, times + 3):
-        await _cancelled(memory, n, dice.randrange(turns + 2), seen)
+        await _cancelled(memory, n, dice.randrange(turns + 2), counts)
     await _write(memory, times + 3)
-    seen.acknowledged.append(times + 3)
-    await _look(memory, times + 4, seen)
+    counts.acknowledged.append(times + 3)
+    await _look(memory, times + 4, counts)
     await memory.close()
-    return seen
+    return counts
 
 
 def _open(url: Any, **options: Any) -> AsyncMemory:
     return AsyncMemory(url, embedder=None, counter="estimate", durability="normal", **options)
 
 
-@pytest.mark.parametrize("place", TIMES)
+@pytest.mark.parametrize("store_name", TIMES)
 def test_a_cancelled_write_is_whole_or_absent(
-    place: str, tmp_path: Path, org: str, request: pytest.FixtureRequest
+    store_name: str, tmp_path: Path, org: str, request: pytest.FixtureRequest
 ) -> None:
     servers = {"postgres": "postgres_server", "redis": "redis_server", "redis-cluster": "redis_cluster"}
-    durable = place.rpartition("redis-before-")[2]
+    durable = store_name.rpartition("redis-before-")[2]
     url = tmp_path / "memory.db" if durable == "sqlite" else request.getfixturevalue(servers[durable]).url
-    hot = request.getfixturevalue("redis_server").url if durable != place else None
-    seen = asyncio.run(_cancel_many(_open(url, hot=hot, org=org), CANCELS or TIMES[place]))
-    assert seen.wrong() == {}
-    assert seen.cancelled > 0
-    sys.stderr.write(f"{place}: {seen.cancelled} cancelled, {len(seen.acknowledged)} acknowledged, none wrong\n")
+    hot = request.getfixturevalue("redis_server").url if durable != store_name else None
+    counts = asyncio.run(_cancel_many(_open(url, hot=hot, org=org), CANCELS or TIMES[store_name]))
+    assert counts.wrong() == {}
+    assert counts.cancelled > 0
+    sys.stderr.write(
+        f"{store_name}: {counts.cancelled} cancelled, {len(counts.acknowledged)} acknowledged, none wrong\n"
+    )
 
 
 class Interleaved(MemoryStore):
     """The planted bug: one unit of work spread over several turns of the loop."""
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
-        done = []
+        results = []
         for change in changes:
-            done += await super().apply([change], now=now)
+            results += await super().apply([change], now=now)
             await asyncio.sleep(0)
-        return done
+        return results
 
 
 def test_the_harness_sees_a_unit_of_work_spread_over_the_loop() -> None:

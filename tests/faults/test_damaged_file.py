@@ -91,13 +91,13 @@ def _questioned(path: Path) -> Answers:
 
 
 def _message(memory: Memory, n: int) -> str | None:
-    found = memory.threads.message(f"t#{n}")
-    return found and found.text
+    message = memory.threads.message(f"t#{n}")
+    return message and message.text
 
 
 def _fact(memory: Memory, n: int) -> str | None:
-    found = memory.facts.get("global", f"k{n:03}")
-    return found and found.value
+    fact = memory.facts.get("global", f"k{n:03}")
+    return fact and fact.value
 
 
 def _recent(memory: Memory) -> list[str] | None:
@@ -126,28 +126,28 @@ def _damaged(sound: bytes, folder: Path, number: int) -> Path:
 
 
 def test_a_damaged_file_never_gives_a_wrong_answer(sound: bytes, ram_path: Path) -> None:
-    asked = {number: _questioned(_damaged(sound, ram_path, number)) for number in range(TIMES)}
-    assert {number: answers.wrong for number, answers in asked.items() if answers.wrong} == {}
+    answers_by_number = {number: _questioned(_damaged(sound, ram_path, number)) for number in range(TIMES)}
+    assert {number: answers.wrong for number, answers in answers_by_number.items() if answers.wrong} == {}
     # A flipped bit in a branch of the tree can hide rows, which no checksum of a row can see; it is rare, and a deep
     # look finds each of them.
-    assert sum(bool(answers.missing) for answers in asked.values()) <= TIMES // 20
+    assert sum(bool(answers.missing) for answers in answers_by_number.values()) <= TIMES // 20
 
 
 def _cell(data: bytes, seq: int) -> tuple[int, int]:
     """The page of the index where a message's entry is, and its place there."""
     entry = b"defaultt" + bytes([seq, seq])  # org, thread, number, and the row, which has the same number here
     assert data.count(entry) == 1
-    page, place = divmod(data.index(entry) - 6, 8192)  # a size and five bytes of types stand before it
-    return page * 8192, place
+    page, offset = divmod(data.index(entry) - 6, 8192)  # a size and five bytes of types stand before it
+    return page * 8192, offset
 
 
 def _led_astray(sound: bytes) -> bytes:
     """The index of the messages, searched for one number, finds the entry of another."""
-    (page, mine), (same, other) = _cell(sound, 25), _cell(sound, 31)
+    (page, own_offset), (same, other) = _cell(sound, 25), _cell(sound, 31)
     assert page == same
     start, end = page + 8, page + 8 + 2 * int.from_bytes(sound[page + 3 : page + 5])  # as many places as entries
     places = sound[start:end]
-    at = next(i for i in range(0, len(places), 2) if places[i : i + 2] == mine.to_bytes(2))
+    at = next(i for i in range(0, len(places), 2) if places[i : i + 2] == own_offset.to_bytes(2))
     return sound[: start + at] + other.to_bytes(2) + sound[start + at + 2 :]
 
 
@@ -171,7 +171,7 @@ def test_the_harness_sees_a_store_without_checksums(
 
 @pytest.mark.parametrize("deep", [False, True])
 def test_doctor_reports_a_zeroed_page_wherever_it_is(sound: bytes, ram_path: Path, deep: bool) -> None:
-    path, silent, told = ram_path / "memory.db", list[int](), 0
+    path, silent, reported = ram_path / "memory.db", list[int](), 0
     for page in range(1, len(sound) // PAGE):
         data = bytearray(sound)
         data[page * PAGE : (page + 1) * PAGE] = bytes(PAGE)
@@ -180,7 +180,7 @@ def test_doctor_reports_a_zeroed_page_wherever_it_is(sound: bytes, ram_path: Pat
         path.write_bytes(data)
         try:
             with _open(path) as memory:
-                told += bool(problems := memory.doctor(deep=deep).problems)
+                reported += bool(problems := memory.doctor(deep=deep).problems)
                 if not problems:
                     silent.append(page)
         except CorruptRecord as refused:  # without its schema the file cannot be opened
@@ -189,4 +189,4 @@ def test_doctor_reports_a_zeroed_page_wherever_it_is(sound: bytes, ram_path: Pat
             for name in ("memory.db-wal", "memory.db-shm"):
                 (ram_path / name).unlink(missing_ok=True)
     assert silent == []
-    assert told > 50
+    assert reported > 50

@@ -19,12 +19,12 @@ def _count(path: Path) -> int:
 
 
 def _failing(disk: Disk, at: int, error: Callable[[], Exception]) -> None:
-    seen = 0
+    writes = 0
 
     def before(event: Event) -> None:
-        nonlocal seen
-        seen += event.kind != "delete"
-        if seen == at and event.kind != "delete":
+        nonlocal writes
+        writes += event.kind != "delete"
+        if writes == at and event.kind != "delete":
             raise error()
 
     disk.before = before
@@ -40,14 +40,14 @@ def test_a_failed_write_is_reported_and_leaves_no_half(ram_path: Path, error: ty
             errors = run_steps(path, acked.append)
         reported += bool(errors)
         with open_memory(path) as memory:
-            found = state_of(memory)
-        assert not found["half"], f"at {at}: {errors}"
+            state = state_of(memory)
+        assert not state["half"], f"at {at}: {errors}"
         for name in acked:
             if name != "delete" or "append" in acked:
-                assert found[name], f"at {at}: {name} was acknowledged and is gone"
+                assert state[name], f"at {at}: {name} was acknowledged and is gone"
         for name, kind in errors.items():
             if name in STEPS and kind not in (UnknownOutcome.__name__, "NotFound"):
-                assert not found[name], f"at {at}: {name} was refused with {kind} and is there"
+                assert not state[name], f"at {at}: {name} was refused with {kind} and is there"
     assert reported > 5
 
 
@@ -56,7 +56,7 @@ def test_an_end_at_any_write_loses_nothing_acknowledged(ram_path: Path) -> None:
         with client(end_at, str(ram_path), at) as (_, hear):
             acked = list(heard(hear))
         with open_memory(ram_path / f"{at}.db") as memory:
-            found = state_of(memory)
-        assert not found["half"]
-        missing = [name for name in acked if not found[name]]
+            state = state_of(memory)
+        assert not state["half"]
+        missing = [name for name in acked if not state[name]]
         assert missing == []

@@ -76,52 +76,52 @@ async def _nothing() -> Scrubbed:
     return Scrubbed()
 
 
-def _prepared(place: Place, canary: str) -> Memory:
-    memory = place.open()
+def _prepared(location: Place, canary: str) -> Memory:
+    memory = location.open()
     _fill(memory, f"kept{canary[-8:]}", "bob")
     _fill(memory, canary, f"{canary}-user")
-    assert place.holding(canary)
+    assert location.holding(canary)
     return memory
 
 
 def test_a_forgotten_user_is_in_no_file(place_on: PlaceOn, canary: str) -> None:
-    place = place_on("sqlite")
-    with _prepared(place, canary) as memory:
+    location = place_on("sqlite")
+    with _prepared(location, canary) as memory:
         erasure = memory.forget(user=f"{canary}-user", physical=True)
         assert (erasure.verified, erasure.found, erasure.unchecked) == (True, [], [])
-        assert place.holding(canary) == []
-    assert place.holding(canary) == []
-    with place.open() as memory:
+        assert location.holding(canary) == []
+    assert location.holding(canary) == []
+    with location.open() as memory:
         assert len(memory.threads.recent(f"kept{canary[-8:]}-thread")) == 2
 
 
 def test_without_a_scrub_the_bytes_are_left_and_the_report_says_so(
     place_on: PlaceOn, canary: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = place_on("sqlite")
-    with _prepared(place, canary) as memory:
+    location = place_on("sqlite")
+    with _prepared(location, canary) as memory:
         monkeypatch.setattr(memory._core.store, "scrub", _nothing)
         erasure = memory.forget(user=f"{canary}-user", physical=True)
-        assert place.holding(canary), "the harness must see what only `physical` removes"
+        assert location.holding(canary), "the harness must see what only `physical` removes"
         assert erasure.verified is False and erasure.found
 
 
 def test_the_awaiting_facade_does_the_same(place_on: PlaceOn, canary: str) -> None:
-    place = place_on("sqlite")
+    location = place_on("sqlite")
 
     async def forget() -> None:
-        async with AsyncMemory(**place.options) as memory:
+        async with AsyncMemory(**location.options) as memory:
             assert (await memory.forget(user=f"{canary}-user", physical=True)).verified is True
 
-    _prepared(place, canary).close()
+    _prepared(location, canary).close()
     asyncio.run(forget())
-    assert place.holding(canary) == []
+    assert location.holding(canary) == []
 
 
 @pytest.mark.parametrize("what", ["thread", "message", "fact", "source"])
 def test_one_forgotten_thing_is_in_no_file(place_on: PlaceOn, what: str, canary: str) -> None:
-    place = place_on("sqlite")
-    with place.open() as memory:
+    location = place_on("sqlite")
+    with location.open() as memory:
         memory.threads.create("global", id="t")
         memory.threads.append("t", "before", f"{canary} in a message" if what != "fact" else "nothing", "after")
         memory.facts.set("global", "k", f"{canary} in a fact", source="t#2" if what != "source" else "web")
@@ -130,7 +130,7 @@ def test_one_forgotten_thing_is_in_no_file(place_on: PlaceOn, what: str, canary:
             memory.forget(message="t#2")
         named = {"thread": "t", "message": "t#2", "fact": "global/k", "source": "web"}[what]
         assert memory.forget(**{what: named}, physical=True).verified is True
-        assert place.holding(canary) == []
+        assert location.holding(canary) == []
 
 
 def test_plain_forgetting_says_that_files_were_not_searched(place_on: PlaceOn, canary: str) -> None:
@@ -144,8 +144,8 @@ def test_plain_forgetting_says_that_files_were_not_searched(place_on: PlaceOn, c
 
 @pytest.mark.parametrize("name", SERVERS)
 def test_one_who_shares_a_server_cannot_have_its_files_rewritten(name: str, place_on: PlaceOn, canary: str) -> None:
-    place = place_on(name)
-    with place.open() as memory:
+    location = place_on(name)
+    with location.open() as memory:
         memory.facts.set("user:ada", "home", canary)
         with pytest.raises(Unsupported, match="memorist scrub"):
             memory.forget(user="ada", physical=True)
@@ -162,11 +162,11 @@ def test_one_who_shares_a_server_cannot_have_its_files_rewritten(name: str, plac
 def test_after_a_scrub_a_forgotten_user_is_in_no_file_of_the_servers(
     name: str, awaited: bool, place_on: PlaceOn, canary: str
 ) -> None:
-    place = place_on(name)
-    with _prepared(place, canary) as memory:
+    location = place_on(name)
+    with _prepared(location, canary) as memory:
         assert memory.forget(user=f"{canary}-user").verified is None
-        assert place.holding(canary), "the harness must see what only a scrub removes"
-    operator = {**place.options, "all_orgs": True}
+        assert location.holding(canary), "the harness must see what only a scrub removes"
+    operator = {**location.options, "all_orgs": True}
 
     async def scrub() -> Scrubbed:
         async with AsyncMemory(**operator) as memory:
@@ -178,8 +178,8 @@ def test_after_a_scrub_a_forgotten_user_is_in_no_file_of_the_servers(
         with Memory(**operator) as memory:
             report = memory.scrub()
     assert report.done and report.left == []
-    assert place.holding(canary) == []
-    with place.open() as memory:
+    assert location.holding(canary) == []
+    with location.open() as memory:
         assert len(memory.threads.recent(f"kept{canary[-8:]}-thread")) == 2
 
 
@@ -217,8 +217,8 @@ def test_what_the_index_knows_of_a_shared_namespace_goes_too(tmp_path: Path, wha
     with Memory(tmp_path / "memory.db", embedder=None, counter="estimate") as memory:
         for thread, name in ((f"{CANARY}-talk" if what == "thread" else "talk", CANARY), ("kept", "bob")):
             memory.threads.create("global", id=thread)
-            said = {"role": "user", "name": name, "content": f"Always call me {name}, and never be late."}
-            memory.threads.append(thread, "Good morning to all.", said, "And a good evening to you.")
+            message = {"role": "user", "name": name, "content": f"Always call me {name}, and never be late."}
+            memory.threads.append(thread, "Good morning to all.", message, "And a good evening to you.")
         assert memory.recall("what should I always be called", namespaces=["global"])
         assert CANARY in repr(run_blocking(memory._core.scan(NamespaceStats)))
         which = {"thread": f"{CANARY}-talk"} if what == "thread" else {"message": "talk#2"}
@@ -226,8 +226,8 @@ def test_what_the_index_knows_of_a_shared_namespace_goes_too(tmp_path: Path, wha
         assert files_with([tmp_path], CANARY) == []
         [scope] = run_blocking(memory._core.scan(NamespaceStats))
         assert scope.speakers == ("bob",)
-        found = memory.recall("what should I always be called", namespaces=["global"])
-        assert found and CANARY not in repr(found)
+        hits = memory.recall("what should I always be called", namespaces=["global"])
+        assert hits and CANARY not in repr(hits)
         assert files_with([tmp_path], CANARY) == []
 
 
@@ -237,15 +237,15 @@ def test_a_scrub_that_failed_is_done_by_the_next_forgetting(
     async def fails() -> Scrubbed:
         raise StoreUnavailable("the disk is full")
 
-    place = place_on("sqlite")
-    with _prepared(place, CANARY) as memory:
+    location = place_on("sqlite")
+    with _prepared(location, CANARY) as memory:
         with monkeypatch.context() as patched:
             patched.setattr(memory._core.store, "scrub", fails)
             with pytest.raises(StoreUnavailable):
                 memory.forget(user=f"{CANARY}-user", physical=True)
             assert memory.forget(user="bob").counts["facts"] == 2, "what waits for room holds up no other forgetting"
             assert "deleted bytes are still in the files" in caplog.text and CANARY not in caplog.text
-        assert place.holding(CANARY)
+        assert location.holding(CANARY)
         memory.forget(source="anything")
-        assert place.holding(CANARY) == []
+        assert location.holding(CANARY) == []
         assert run_blocking(memory._core.scan(Job, "forget")) == []

@@ -57,8 +57,8 @@ def test_bytes_that_could_not_go_for_lack_of_room_go_when_there_is_some(small_di
             other.unlink()
             memory.forget(source="anything")
         assert memory.threads.get("talk") is None
-    found = [file.name for file in small_disk.iterdir() if MARK.encode() in file.read_bytes()]
-    assert found == []
+    marked_files = [file.name for file in small_disk.iterdir() if MARK.encode() in file.read_bytes()]
+    assert marked_files == []
 
 
 def test_the_space_kept_for_deleting_is_not_spent_by_ordinary_work(small_disk: Path) -> None:

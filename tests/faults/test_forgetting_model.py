@@ -39,13 +39,13 @@ Patch = Callable[[pytest.MonkeyPatch], None]
 def test_no_interleaving_leaves_anything(name: str, request: pytest.FixtureRequest, tmp_path: Any) -> None:
     runs = RUNS[name] * SOAK
     if name == "memory":
-        assert {seed: left for seed in range(runs) if (left := check(MemoryStore(), seed))} == {}
+        assert {seed: remains for seed in range(runs) if (remains := check(MemoryStore(), seed))} == {}
         return
     fixtures = {"postgres": "postgres_server", "redis": "redis_server", "redis-cluster": "redis_cluster"}
     url = tmp_path / "model.db" if name == "sqlite" else request.getfixturevalue(fixtures[name]).url
     with Memory(url, worker=False, durability="normal") as memory:
         store = memory._core.store
-        assert {seed: left for seed in range(runs) if (left := check(store, seed))} == {}
+        assert {seed: remains for seed in range(runs) if (remains := check(store, seed))} == {}
 
 
 @pytest.mark.parametrize("ends", ["stays", "deleted", "expired"])
@@ -64,22 +64,22 @@ def test_what_is_made_again_and_derived_from_while_it_is_forgotten_can_be_forgot
         await Threads(core).append(THREADS[0], world.text())
         return THREADS[0]
 
-    async def in_between(asked: Any, *, now: int) -> Any:
+    async def in_between(query: Any, *, now: int) -> Any:
         # The audit trail is read when derivations have been looked for, and before the last links go.
-        if again and asked.kind is AuditEvent:
+        if again and query.kind is AuditEvent:
             again.clear()
             await Facts(core).set("user:bob", "k", world.text(), source=await make())
             if ends == "deleted":
                 await (Documents(core).delete(NS, DOCUMENT) if what == "document" else Threads(core).delete(THREADS[0]))
             elif ends == "expired":
                 await world.expire()
-        return await scan(asked, now=now)
+        return await scan(query, now=now)
 
     world.drive([world.bob(), make()])
     core.store.scan = Interleaved._giving_way(in_between)  # type: ignore[method-assign]
     world.drive([Forgetting(world.ada).forget(user=USER)])
     world.drive([Forgetting(core).forget(user=USER)])
-    assert not again and world.left() == []
+    assert not again and world.remains() == []
 
 
 def test_what_is_derived_again_while_the_graph_is_walked_is_found() -> None:
@@ -102,7 +102,7 @@ def test_what_is_derived_again_while_the_graph_is_walked_is_found() -> None:
     world.drive([world.bob(), derive()])
     core.store.apply = in_between
     world.drive([Forgetting(core).forget(user=USER)])
-    assert commits[0] > 3 and world.left() == []
+    assert commits[0] > 3 and world.remains() == []
 
 
 @pytest.mark.parametrize("write", ["context", "report"])
@@ -126,7 +126,7 @@ def test_what_is_noted_of_a_request_is_not_written_for_a_thread_that_was_forgott
     world.drive([world.bob(), world.converse(), Threads(core).create(NS, id=THREADS[0])])
     core.store.apply = in_between
     world.drive([world.several([request], 1)])
-    assert not again and world.left() == []
+    assert not again and world.remains() == []
 
 
 def test_a_fork_that_goes_on_after_it_was_deleted_is_deleted_again(monkeypatch: pytest.MonkeyPatch) -> None:

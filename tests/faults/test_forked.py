@@ -76,8 +76,8 @@ def test_a_child_forked_while_the_parent_writes_can_write(url: str, org: str) ->
         for thread in threads:
             thread.join()
         assert codes == [0] * CHILDREN
-        said = {message.text for message in memory.threads.messages("talk")}
-        assert said == {f"from child {number}" for number in range(CHILDREN)}
+        texts = {message.text for message in memory.threads.messages("talk")}
+        assert texts == {f"from child {number}" for number in range(CHILDREN)}
 
 
 @pytest.mark.parametrize("url", SERVERS, indirect=True)
@@ -86,7 +86,7 @@ def test_a_child_forked_while_the_parent_awaits_writes_can_write(url: str, org: 
 
     def write_in_child(memory: AsyncMemory, number: int) -> None:
         # The loop of the parent is running in this thread of the copy, so the child's own runs in another one.
-        work = threading.Thread(target=lambda: asyncio.run(_said(memory, number)))
+        work = threading.Thread(target=lambda: asyncio.run(_append_from_child(memory, number)))
         work.start()
         work.join()
 
@@ -114,11 +114,11 @@ def test_a_child_forked_while_the_parent_awaits_writes_can_write(url: str, org: 
 
     assert asyncio.run(main()) == [0] * CHILDREN
     with Memory(url, org=org, worker=False, **OPTIONS) as memory:
-        said = {message.text for message in memory.threads.messages("talk")}
-    assert said == {f"from child {number}" for number in range(CHILDREN)}
+        texts = {message.text for message in memory.threads.messages("talk")}
+    assert texts == {f"from child {number}" for number in range(CHILDREN)}
 
 
-async def _said(memory: AsyncMemory, number: int) -> None:
+async def _append_from_child(memory: AsyncMemory, number: int) -> None:
     await memory.threads.append("talk", f"from child {number}")
 
 
@@ -140,8 +140,8 @@ def test_what_a_child_wrote_is_there_after_its_parent_closed(tmp_path: Path) -> 
     go.touch()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     with Memory(path, worker=False, **OPTIONS) as again:
-        found = again.facts.get("global", "b")
-        assert found is not None and found.value == 2
+        fact = again.facts.get("global", "b")
+        assert fact is not None and fact.value == 2
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # the awaited Redis driver says so where it was not closed
@@ -174,11 +174,11 @@ def _settled(least: tuple[int, int] | None = None) -> tuple[int, int]:
     until = time.monotonic() + 20
     while True:
         gc.collect()
-        found = threading.active_count(), len(os.listdir("/proc/self/fd"))
+        counts = threading.active_count(), len(os.listdir("/proc/self/fd"))
         if (least is None and time.monotonic() > until - 18) or time.monotonic() > until:
-            return found
-        if least is not None and found[0] <= least[0] and found[1] <= least[1]:
-            return found
+            return counts
+        if least is not None and counts[0] <= least[0] and counts[1] <= least[1]:
+            return counts
         time.sleep(0.05)
 
 
@@ -202,10 +202,10 @@ def test_a_file_that_is_gone_is_noticed_before_a_write_is_acknowledged(tmp_path:
 
 
 def test_audit_events_of_a_forked_process_have_ids_of_their_own() -> None:
-    mine = audit._process
+    own_process = audit._process
 
     def look() -> None:
-        assert audit._process != mine
+        assert audit._process != own_process
 
     assert os.waitstatus_to_exitcode(os.waitpid(_in_child(look), 0)[1]) == 0
 

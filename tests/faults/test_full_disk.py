@@ -22,27 +22,27 @@ MEGABYTES = 6
 @pytest.fixture(params=["mounted", "modelled"])
 def small_disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
     """A file system of a few megabytes; where none may be mounted, a disk that refuses to grow past as many."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    if request.param == "mounted" and _mount(place):
-        yield place
-        subprocess.run(["umount", str(place)], check=True)
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if request.param == "mounted" and _mount(folder):
+        yield folder
+        subprocess.run(["umount", str(folder)], check=True)
         return
     with watched() as disk:
-        disk.before = partial(_refuse_growth, place)
-        yield place
+        disk.before = partial(_refuse_growth, folder)
+        yield folder
 
 
-def _mount(place: Path) -> bool:
+def _mount(folder: Path) -> bool:
     options = f"size={MEGABYTES}m,uid={os.getuid()},mode=0700"
-    command = ["mount", "-t", "tmpfs", "-o", options, "none", str(place)]
+    command = ["mount", "-t", "tmpfs", "-o", options, "none", str(folder)]
     return shutil.which("mount") is not None and subprocess.run(command, capture_output=True).returncode == 0
 
 
-def _refuse_growth(place: Path, event: Event) -> None:
+def _refuse_growth(folder: Path, event: Event) -> None:
     if event.kind != "write":
         return
-    sizes = {file.name: file.stat().st_size for file in place.iterdir() if not file.name.endswith("-shm")}
+    sizes = {file.name: file.stat().st_size for file in folder.iterdir() if not file.name.endswith("-shm")}
     growth = event.offset + len(event.data) - sizes.get(event.file or "", 0)
     if growth > 0 and sum(sizes.values()) + growth > MEGABYTES << 20:
         raise apsw.FullError
@@ -59,20 +59,20 @@ def _open(path: Path) -> Iterator[Memory]:
 
 def _fill(memory: Memory) -> int:
     """Append until the disk is full; how many were acknowledged."""
-    done = len(memory.threads.messages("t"))
+    acknowledged = len(memory.threads.messages("t"))
     while True:
         try:
-            memory.threads.append("t", f"{done + 1} " + "x" * 20_000, key=f"k{done + 1}")
+            memory.threads.append("t", f"{acknowledged + 1} " + "x" * 20_000, key=f"k{acknowledged + 1}")
         except StoreError as error:
             assert "disk is full" in str(error)
-            return done
-        done += 1
+            return acknowledged
+        acknowledged += 1
 
 
-def _check(memory: Memory, done: int) -> None:
+def _check(memory: Memory, acknowledged: int) -> None:
     messages = memory.threads.messages("t")
-    assert [int(message.text.split()[0]) for message in messages] == list(range(1, done + 1))
-    assert [message.seq for message in messages] == list(range(1, done + 1))
+    assert [int(message.text.split()[0]) for message in messages] == list(range(1, acknowledged + 1))
+    assert [message.seq for message in messages] == list(range(1, acknowledged + 1))
 
 
 def test_a_full_disk_loses_nothing_and_forgetting_still_works(small_disk: Path) -> None:
@@ -81,10 +81,10 @@ def test_a_full_disk_loses_nothing_and_forgetting_still_works(small_disk: Path) 
         with _open(path) as memory:
             memory.threads.create("global", id="t")
             memory.facts.set("user:ada", "home", "Rome")
-            done = _fill(memory)
-            _check(memory, done)
+            acknowledged = _fill(memory)
+            _check(memory, acknowledged)
         with _open(path) as memory:
-            _check(memory, done)
+            _check(memory, acknowledged)
             assert memory.facts.delete("user:ada", "home") is True
             assert memory.threads.delete("t") is True
         with _open(path) as memory:
@@ -99,9 +99,9 @@ def test_room_made_by_others_lets_writing_go_on(small_disk: Path) -> None:
     other.write_bytes(bytes(2 << 20))
     with _open(small_disk / "memory.db") as memory:
         memory.threads.create("global", id="t")
-        done = _fill(memory)
+        acknowledged = _fill(memory)
         other.unlink()
-        assert _fill(memory) > done
+        assert _fill(memory) > acknowledged
         _check(memory, len(memory.threads.messages("t")))
 
 
@@ -120,8 +120,8 @@ def test_recall_and_contexts_answer_from_what_is_indexed(small_disk: Path, caplo
             assert "short answers" in str(ada.context("Where do I live?", thread="talk").messages())
             assert any("Rome" in line.text for line in ada.profile.block())
             assert "Rome" in str(ada.session("talk", budget=600).context("Where do I live?").messages())
-        told = [problem for problem in memory.doctor().problems if problem.startswith("the index: ")]
-        assert len(told) == 1 and "disk is full" in told[0]
+        index_problems = [problem for problem in memory.doctor().problems if problem.startswith("the index: ")]
+        assert len(index_problems) == 1 and "disk is full" in index_problems[0]
         assert sum("without writing the index" in line for line in caplog.messages) == 1
         other.unlink()
         assert memory.recall("1 xxx", namespaces="global", min_score=0) != [] != ada.context("Where do I live?").profile

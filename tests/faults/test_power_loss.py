@@ -39,10 +39,10 @@ def _losses(log: list[Event], folder: Path, images: int) -> list[str]:
         dice = random.Random(number)
         cut = dice.randrange(first + 1, len(log) + 1)
         acked = max(event.note for event in log[:cut] if event.kind == "ack")
-        place = folder / str(number)
-        place.mkdir()
-        image_after_power_loss(log, cut, place, dice)
-        problem = _look(place / "memory.db", acked)
+        image = folder / str(number)
+        image.mkdir()
+        image_after_power_loss(log, cut, image, dice)
+        problem = _look(image / "memory.db", acked)
         if problem:
             wrong.append(f"image {number}, {acked} acknowledged: {problem}")
     return wrong
@@ -92,10 +92,10 @@ def test_a_cut_while_the_file_is_made_leaves_one_that_opens(ram_path: Path) -> N
     log = _record(ram_path / "memory.db", "full")
     first = next(i for i, event in enumerate(log) if event.kind == "ack")
     for cut in range(1, first, 1 if SOAK else 6):
-        place = ram_path / f"{cut}"
-        place.mkdir()
-        image_after_power_loss(log, cut, place, random.Random(cut))
-        with Memory(place / "memory.db") as memory:
+        image = ram_path / f"{cut}"
+        image.mkdir()
+        image_after_power_loss(log, cut, image, random.Random(cut))
+        with Memory(image / "memory.db") as memory:
             memory.threads.create("global", id="t")
             memory.threads.append("t", "after")
             assert [message.text for message in memory.threads.recent("t")][-1] == "after"

@@ -24,10 +24,10 @@ def test_ten_thousand_concurrent_partial_updates_are_all_kept(tmp_path: Path) ->
     url, writers = str(tmp_path / "memory.db"), PROCESSES * THREADS
     Memory(url, embedder=None, counter="estimate").close()
     with ExitStack() as stack:
-        said = [
+        pipes = [
             stack.enter_context(client(update_share, url, me, THREADS, writers, WRITES))[1] for me in range(PROCESSES)
         ]
-        assert [list(heard(hear)) for hear in said] == [[[]]] * PROCESSES
+        assert [list(heard(hear)) for hear in pipes] == [[[]]] * PROCESSES
     assert _version(url) == writers * WRITES
 
 
@@ -35,10 +35,10 @@ def test_the_harness_sees_a_lost_update(tmp_path: Path) -> None:
     url = str(tmp_path / "memory.db")
     Memory(url, embedder=None, counter="estimate").close()
     with ExitStack() as stack:
-        said = [
+        pipes = [
             stack.enter_context(client(update_share_naively, url, me, 1, PROCESSES, 200))[1] for me in range(PROCESSES)
         ]
-        lost = [line for hear in said for answer in heard(hear) for line in answer]
+        lost = [line for hear in pipes for answer in heard(hear) for line in answer]
     assert lost
 
 
@@ -47,8 +47,8 @@ def _loads(tmp_path: Path, cached: bool) -> int:
     Memory(url, embedder=None, counter="estimate").close()
     barrier = processes.Barrier(8)
     with ExitStack() as stack:
-        said = [stack.enter_context(client(ask_for_entity, url, 25, str(log), cached, barrier))[1] for _ in range(8)]
-        answers = [answer for hear in said for given in heard(hear) for answer in given]
+        pipes = [stack.enter_context(client(ask_for_entity, url, 25, str(log), cached, barrier))[1] for _ in range(8)]
+        answers = [answer for hear in pipes for batch in heard(hear) for answer in batch]
     assert answers == [{"id": "7"}] * 200
     return len(log.read_bytes())
 

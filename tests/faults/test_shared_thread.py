@@ -17,15 +17,15 @@ TURNS = 400 if SOAK else 25
 
 def edit_share(url: str, org: str, me: int, turns: int, speak: Connection) -> None:
     """Append, pop and rewrite by turns; say what was popped and how it all ended."""
-    seen: list[str] = []
+    popped_texts: list[str] = []
     with Memory(url, org=org, embedder=None, counter="estimate", extract=None, worker=False) as memory:
         for turn in range(turns):
             memory.threads.append("hot", f"{me}:{turn:04d}a", f"{me}:{turn:04d}b")
             popped = memory.threads.pop("hot")
-            seen += [] if popped is None else [popped.text]
+            popped_texts += [] if popped is None else [popped.text]
             if turn % 3 == me % 3:
                 rewrite(memory)
-    speak.send(seen)
+    speak.send(popped_texts)
 
 
 def rewrite(memory: Memory) -> None:
@@ -65,21 +65,21 @@ def edited(target: Any, url: str, org: str) -> tuple[list[str], list[Any]]:
             started[-1].start()
             speak.close()
             pipes.append(hear)
-        said = [text for hear in pipes for share in heard(hear) for text in share]
+        popped = [text for hear in pipes for share in heard(hear) for text in share]
         for process in started:
             process.join()
         assert [process.exitcode for process in started] == [0] * CLIENTS
-        return said, memory.threads.messages("hot")
+        return popped, memory.threads.messages("hot")
 
 
-def check(said: list[str], left: list[Any]) -> None:
-    sent = [f"{me}:{turn:04d}{part}" for me in range(CLIENTS) for turn in range(TURNS) for part in "ab"]
-    assert sorted(said + [message.text for message in left]) == sorted(sent), "lost or twice"
-    numbers = [message.seq for message in left]
+def check(popped: list[str], remaining: list[Any]) -> None:
+    appended = [f"{me}:{turn:04d}{part}" for me in range(CLIENTS) for turn in range(TURNS) for part in "ab"]
+    assert sorted(popped + [message.text for message in remaining]) == sorted(appended), "lost or twice"
+    numbers = [message.seq for message in remaining]
     assert numbers == sorted(set(numbers))
     for me in range(CLIENTS):
-        mine = [message.text for message in left if message.text.startswith(f"{me}:")]
-        assert mine == sorted(mine), "out of order"
+        own_texts = [message.text for message in remaining if message.text.startswith(f"{me}:")]
+        assert own_texts == sorted(own_texts), "out of order"
 
 
 def test_on_one_file(tmp_path: Path) -> None:

@@ -45,9 +45,9 @@ def _killed_at_random(url: str, dice: random.Random) -> bool:
     """Run the task and kill it one or two steps later, at some moment; whether it was still at work."""
     with client(run_task, url, LEASE, None) as (pid, hear):
         steps = dice.randrange(1, 3)
-        for said in heard(hear):
+        for report in heard(hear):
             steps -= 1
-            if said == "done" or isinstance(said, LeaseLost):
+            if report == "done" or isinstance(report, LeaseLost):
                 return False
             if steps == 0:
                 break
@@ -101,8 +101,8 @@ def test_a_worker_stopped_past_its_lease_and_continued_writes_nothing(tmp_path: 
         _finish(url)
         before = _effects(url)
         os.kill(pid, signal.SIGCONT)
-        said = list(heard(hear))
-    assert isinstance(said[-1], LeaseLost)
+        reports = list(heard(hear))
+    assert isinstance(reports[-1], LeaseLost)
     assert _effects(url) == before
     _check(url)
 

@@ -23,8 +23,8 @@ def test_threads_that_read_and_write_one_file_get_whole_answers(tmp_path: Path) 
             try:
                 for n in range(ROUNDS):
                     memory.threads.append(f"t{number}", f"{number} {n}")
-                    found = [message.text for message in memory.threads.recent(f"t{number}", 5)]
-                    assert found == [f"{number} {k}" for k in range(max(0, n - 4), n + 1)], found
+                    texts = [message.text for message in memory.threads.recent(f"t{number}", 5)]
+                    assert texts == [f"{number} {k}" for k in range(max(0, n - 4), n + 1)], texts
                     # A filter with a limit stops in the middle of a statement.
                     listed = memory.facts.list("global", prefix=f"{number}.", where={"value": {"$gte": 0}}, limit=3)
                     assert len(listed) == 3, listed

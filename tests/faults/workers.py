@@ -61,16 +61,16 @@ def run_task_naively(url: str, die_after_effect: int, speak: Connection) -> None
 def run_task_unfenced(url: str, stop_at: int | None, speak: Connection) -> None:
     """The planted bug: goes on from what it knew, and never asks whether the task is still its own."""
     memory = _open(url)
-    found = memory.tasks.resume("import")
-    done = set(found.completed_subtasks if found else ())
+    checkpoint = memory.tasks.resume("import")
+    completed = set(checkpoint.completed_subtasks if checkpoint else ())
     for number, item in enumerate(ITEMS):
-        if item not in done:
+        if item not in completed:
             if number == stop_at:
                 speak.send("stopped")
                 os.kill(os.getpid(), signal.SIGSTOP)
             memory.threads.append("effects", item)
-            done.add(item)
-            memory.tasks.save({"task_id": "import", "completed_subtasks": sorted(done)})
+            completed.add(item)
+            memory.tasks.save({"task_id": "import", "completed_subtasks": sorted(completed)})
             speak.send(item)
     speak.send("done")
 
@@ -91,9 +91,9 @@ def update_share(url: str, me: int, threads: int, writers: int, writes: int, spe
         field = f"f{writer}"
         for number in range(1, writes + 1):
             doc = working.get()
-            seen = 0 if doc is None else getattr(doc, field)
-            if seen != number - 1:
-                lost.append(f"{field} is {seen}, was set to {number - 1}")
+            stored_count = 0 if doc is None else getattr(doc, field)
+            if stored_count != number - 1:
+                lost.append(f"{field} is {stored_count}, was set to {number - 1}")
             working.update(**{field: number})
 
     _on_threads([lambda writer=me * threads + i: count(writer) for i in range(threads)])

@@ -20,17 +20,17 @@ TOKENS = (b'"', b"{", b"}", b"[", b"]", b",", b":", b"\\u0000", b"\\ud83d", b"\x
 def damaged(source: Path, target: Path, seed: int) -> Path:
     """A copy of a source with some of it damaged; the same seed damages it the same way."""
     dice = random.Random(seed)
-    made = target / source.name
+    copy = target / source.name
     if source.is_dir():
-        shutil.copytree(source, made)
-        inside = sorted(path for path in made.rglob("*") if path.is_file())
+        shutil.copytree(source, copy)
+        inside = sorted(path for path in copy.rglob("*") if path.is_file())
     else:
-        shutil.copyfile(source, made)
-        inside = [made]
+        shutil.copyfile(source, copy)
+        inside = [copy]
     path = dice.choice(inside)
     data = path.read_bytes()
     path.write_bytes(_json(data, dice) if dice.random() < 0.5 else _bytes(data, dice))
-    return made
+    return copy
 
 
 def _bytes(data: bytes, dice: random.Random) -> bytes:

@@ -41,12 +41,12 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 
 
 def test_openai_lines_hold_the_messages_as_they_were(filled: Memory, tmp_path: Path) -> None:
-    done = filled.export(tmp_path / "chats.jsonl", to="openai")
-    assert done.counts == {"messages": 5, "threads": 1}
+    report = filled.export(tmp_path / "chats.jsonl", to="openai")
+    assert report.counts == {"messages": 5, "threads": 1}
     (line,) = _lines(tmp_path / "chats.jsonl")
     assert (line["id"], line["title"], line["user"]) == ("trip/1", "Trip", "ada")
     messages = filled.threads.messages("trip/1")
-    assert line["messages"] == [one for message in messages for one in message.openai()]
+    assert line["messages"] == [part for message in messages for part in message.openai()]
     assert line["times"][1] == "2024-03-01T10:00:00Z"
 
 
@@ -67,9 +67,9 @@ def test_what_is_exported_comes_in_again(filled: Memory, tmp_path: Path, to: Any
     with Memory(tmp_path / "other.db", embedder=None, counter="estimate", worker=False) as other:
         report = other.import_from(path, namespace="user:ada")
         assert (report.failed, report.added["messages"]) == (0, 5)
-        found = other.threads.messages("trip/1")
-        assert [message.text for message in found] == [one.text for one in filled.threads.messages("trip/1")]
-        assert [call.name for message in found for call in message.tool_calls] == ["weather"]
+        messages = other.threads.messages("trip/1")
+        assert [message.text for message in messages] == [message.text for message in filled.threads.messages("trip/1")]
+        assert [call.name for message in messages for call in message.tool_calls] == ["weather"]
 
 
 def test_markdown_is_a_folder_that_people_read(filled: Memory, tmp_path: Path) -> None:
@@ -96,15 +96,15 @@ def test_a_langgraph_file_is_what_its_own_packages_write(filled: Memory, tmp_pat
 
 def _columns(path: Path, table: str) -> list[str]:
     file = sqlite3.connect(path)
-    found = [str(row[1]) for row in file.execute(f"PRAGMA table_info({table})")]
+    columns = [str(row[1]) for row in file.execute(f"PRAGMA table_info({table})")]
     file.close()
-    return found
+    return columns
 
 
 def test_one_namespace_alone_is_exported(filled: Memory, tmp_path: Path) -> None:
     filled.threads.append("other", "hello", create="user:bob")
-    done = filled.export(tmp_path / "chats.jsonl", to="openai", namespace="user:bob")
-    assert done.counts == {"messages": 1, "threads": 1}
+    report = filled.export(tmp_path / "chats.jsonl", to="openai", namespace="user:bob")
+    assert report.counts == {"messages": 1, "threads": 1}
     with pytest.raises(UsageError):
         filled.export(tmp_path / "all.jsonl", namespace="user:bob")
     with pytest.raises(Forbidden):

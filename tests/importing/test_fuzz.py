@@ -90,8 +90,8 @@ class _Evil:
         return os.system, ("touch /tmp/pwned-by-a-pickle",)
 
 
-@pytest.mark.parametrize("made", [_Evil(), {"a": _Evil()}, print, os.system, [pickle.loads]])
-def test_a_pickle_that_calls_anything_is_refused(made: Any, executed: set[str]) -> None:
+@pytest.mark.parametrize("value", [_Evil(), {"a": _Evil()}, print, os.system, [pickle.loads]])
+def test_a_pickle_that_calls_anything_is_refused(value: Any, executed: set[str]) -> None:
     with pytest.raises(ValueError, match="names something"):
-        point(pickle.dumps(made))
+        point(pickle.dumps(value))
     assert executed == set()

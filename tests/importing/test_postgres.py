@@ -39,11 +39,11 @@ def restored(request: pytest.FixtureRequest, postgres_server: Any) -> Iterator[s
 def test_each_is_recognised_and_comes_in_whole_and_once_and_goes_again(
     memory: Memory, restored: str, kind: str
 ) -> None:
-    looked = memory.import_from(restored, dry_run=True)
-    assert (looked.kind, looked.failed, looked.added) == (kind, 0, {})
+    preview = memory.import_from(restored, dry_run=True)
+    assert (preview.kind, preview.failed, preview.added) == (kind, 0, {})
     assert memory.namespaces() == []
     first = memory.import_from(restored)
-    assert (first.failed, first.added) == (0, looked.found)
+    assert (first.failed, first.added) == (0, preview.found)
     assert memory.import_from(restored).added == {}
     assert memory.forget(source=first.source).complete
     assert memory.namespaces() == []
@@ -65,14 +65,14 @@ def test_items_of_agents_sessions_are_there_to_the_byte(memory: Memory, restored
 )
 def test_threads_and_items_of_langgraph_are_there_to_the_byte(memory: Memory, restored: str, name: str) -> None:
     memory.import_from(restored)
-    told = expected(name)
-    for thread, items in told["threads"].items():
+    recorded = expected(name)
+    for thread, items in recorded["threads"].items():
         messages = memory.threads.messages(thread)
         assert [message.raw for message in messages] == items
         assert [message.text for message in messages] == [item["content"] for item in items]
-        found = memory.threads.get(thread)
-        assert found is not None and found.ns == "user:ada"
-    for id, value in told["items"].items():
+        stored = memory.threads.get(thread)
+        assert stored is not None and stored.ns == "user:ada"
+    for id, value in recorded["items"].items():
         space, _, key = id.partition("/")
         fact = memory.facts.get(f"workflow:store/{space}", key)
         assert fact is not None and fact.value == value
@@ -82,9 +82,9 @@ def test_threads_and_items_of_langgraph_are_there_to_the_byte(memory: Memory, re
 def test_the_times_are_those_of_the_checkpoints(memory: Memory, restored: str) -> None:
     memory.import_from(restored)
     times = [message.created_at for message in memory.threads.messages("weather-1")]
-    known = [time for time in times if time is not None]
-    assert len(known) == len(times)
-    assert known == sorted(known) and known[0] < known[-1]
+    present = [time for time in times if time is not None]
+    assert len(present) == len(times)
+    assert present == sorted(present) and present[0] < present[-1]
 
 
 @pytest.mark.parametrize("restored", ["agents-postgres"], indirect=True)
@@ -101,6 +101,6 @@ def test_a_row_that_is_damaged_is_told_with_its_place_and_the_rest_comes_in(memo
 
 
 def test_a_server_that_is_not_there_is_told_clearly_and_without_its_password(memory: Memory) -> None:
-    with pytest.raises(StoreUnavailable) as told:
+    with pytest.raises(StoreUnavailable) as caught:
         memory.import_from("postgresql://ada:secret@127.0.0.1:1/db?connect_timeout=5")
-    assert "cannot be reached" in str(told.value) and "secret" not in str(told.value)
+    assert "cannot be reached" in str(caught.value) and "secret" not in str(caught.value)

@@ -53,9 +53,9 @@ def test_killed_half_way_and_resumed_is_whole(tmp_path: Path, batches: int) -> N
         report = memory.import_from(source, namespace="user:ada")
         assert report.known["messages"] == begun
         assert report.added["messages"] == COUNT - begun
-        for place in range(THREADS):
-            found = [message.text for message in memory.threads.messages(f"t-{place}")]
-            assert found == [f"message {number}" for number in range(place, COUNT, THREADS)]
+        for number in range(THREADS):
+            texts = [message.text for message in memory.threads.messages(f"t-{number}")]
+            assert texts == [f"message {number}" for number in range(number, COUNT, THREADS)]
         assert memory.doctor(deep=True).problems == []
         assert memory.import_from(source, namespace="user:ada").added == {}
 
@@ -64,8 +64,8 @@ def test_two_imports_at_once_bring_everything_once(tmp_path: Path) -> None:
     source, path = _source(tmp_path), tmp_path / "memory.db"
     command = [sys.executable, "-c", PROGRAM, str(path), str(source), "0"]
     running = [subprocess.Popen(command, env=dict(os.environ)) for _ in range(2)]
-    assert [one.wait() for one in running] == [0, 0]
+    assert [process.wait() for process in running] == [0, 0]
     with Memory(path, embedder=None, counter="estimate", worker=False) as memory:
         assert [thread.length for thread in memory.threads.list("user:ada")] == [858] + [857] * 6
-        found = [message.text for message in memory.threads.messages("t-0")]
-        assert found == [f"message {number}" for number in range(0, COUNT, THREADS)]
+        texts = [message.text for message in memory.threads.messages("t-0")]
+        assert texts == [f"message {number}" for number in range(0, COUNT, THREADS)]

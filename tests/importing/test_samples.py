@@ -28,9 +28,9 @@ KINDS = {
 
 @pytest.mark.parametrize("name", KINDS)
 def test_each_sample_is_recognised_by_its_reader_alone(name: str) -> None:
-    given = SourceFiles(DATA / name)
-    assert reader_for("auto", given).kind == KINDS[name]
-    assert [kind for kind, reader in READERS.items() if reader.recognises(given)] == [KINDS[name]]
+    files = SourceFiles(DATA / name)
+    assert reader_for("auto", files).kind == KINDS[name]
+    assert [kind for kind, reader in READERS.items() if reader.recognises(files)] == [KINDS[name]]
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -61,7 +61,7 @@ def test_agents_items_read_as_messages(memory: Memory) -> None:
     user, reasoning, call, result, answer, thanks = memory.threads.messages("session-1")
     assert user.text == "I live in Berlin. My name is Ada — 東京 👩‍💻\n\twith a tab."
     assert reasoning.role == call.role == "assistant"
-    assert [one.name for one in call.tool_calls] == ["weather"]
+    assert [tool_call.name for tool_call in call.tool_calls] == ["weather"]
     assert (result.role, result.tool_results[0].id) == ("tool", "call_1")
     assert "sunny, 21°" in str(result.content)
     assert (answer.text, thanks.text) == ("It is sunny in Berlin.", "Thanks!")
@@ -76,8 +76,8 @@ def test_messages_of_a_langgraph_saver_are_there_to_the_byte(memory: Memory) -> 
         times = [message.created_at for message in messages if message.created_at is not None]
         assert len(times) == len(messages)
         assert times == sorted(times) and times[0] < times[-1]
-        found = memory.threads.get(thread)
-        assert found is not None and found.ns == "user:ada"
+        stored = memory.threads.get(thread)
+        assert stored is not None and stored.ns == "user:ada"
     assert [message.role for message in memory.threads.messages("weather-2")] == [
         "user",
         "assistant",
@@ -96,11 +96,11 @@ def test_items_of_a_langgraph_store_go_where_our_store_reads_them(memory: Memory
 
 def test_memories_of_mem0_come_with_their_history(memory: Memory) -> None:
     memory.import_from(DATA / "mem0")
-    told = expected("mem0")
-    found = {fact.key: fact for ns in ("user:ada", "agent:writer") for fact in memory.facts.list(ns, prefix="mem0/")}
-    assert {key.removeprefix("mem0/"): fact.value for key, fact in found.items()} == told["memories"]
-    for id, events in told["history"].items():
-        ns = "user:ada" if f"mem0/{id}" in found else "user:me"
+    recorded = expected("mem0")
+    facts = {fact.key: fact for ns in ("user:ada", "agent:writer") for fact in memory.facts.list(ns, prefix="mem0/")}
+    assert {key.removeprefix("mem0/"): fact.value for key, fact in facts.items()} == recorded["memories"]
+    for id, events in recorded["history"].items():
+        ns = "user:ada" if f"mem0/{id}" in facts else "user:me"
         past = memory.facts.history(ns, f"mem0/{id}")
         assert [fact.value for fact in past] == [text if event != "DELETE" else None for event, text in events]
         assert [fact.updated_at for fact in past] == sorted(fact.updated_at for fact in past)
@@ -111,15 +111,15 @@ def test_a_value_that_held_before_is_found_by_its_time(memory: Memory) -> None:
     id = next(id for id, events in expected("mem0")["history"].items() if len(events) == 2 and events[1][0] == "UPDATE")
     before, now = memory.facts.history("user:ada", f"mem0/{id}")
     at: datetime = before.updated_at
-    held = memory.facts.get("user:ada", f"mem0/{id}", as_of=at)
-    assert held is not None and held.value == before.value != now.value
+    fact = memory.facts.get("user:ada", f"mem0/{id}", as_of=at)
+    assert fact is not None and fact.value == before.value != now.value
 
 
 def test_the_graph_of_the_mcp_server_is_what_our_graph_tools_keep(memory: Memory) -> None:
     memory.import_from(DATA / "mcp-memory.jsonl", namespace="global")
-    found = {fact.key: dict(fact.value) for fact in memory.facts.list("global")}
-    assert sorted(value.pop("order") for value in found.values()) == [1, 2, 3]
-    assert found == {
+    values = {fact.key: dict(fact.value) for fact in memory.facts.list("global")}
+    assert sorted(value.pop("order") for value in values.values()) == [1, 2, 3]
+    assert values == {
         "entity/Ada": {
             "name": "Ada",
             "entityType": "person",

@@ -20,18 +20,18 @@ from .written import SOURCES, TEXT
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_each_comes_in_whole_and_once_and_goes_again(memory: Memory, tmp_path: Path, name: str) -> None:
-    kind, make, found = SOURCES[name]
+    kind, make, counts = SOURCES[name]
     path = make(tmp_path)
     assert reader_for("auto", SourceFiles(path)).kind == kind
     first = memory.import_from(path)
-    assert (first.failed, first.found, first.added) == (0, found, found)
+    assert (first.failed, first.found, first.added) == (0, counts, counts)
     assert memory.import_from(path).added == {}
     texts = [message.text for ns in memory.namespaces() for thread in memory.threads.list(ns)
              for message in memory.threads.messages(thread.id)]  # fmt: skip
-    assert not found.get("messages") or TEXT in texts
+    assert not counts.get("messages") or TEXT in texts
     assert memory.forget(source=first.source).complete
     assert memory.namespaces() == []
-    assert memory.import_from(path).added == found
+    assert memory.import_from(path).added == counts
 
 
 def test_a_chatgpt_tree_is_walked_to_its_current_node(memory: Memory, tmp_path: Path) -> None:
@@ -47,28 +47,28 @@ def test_a_chatgpt_tree_is_walked_to_its_current_node(memory: Memory, tmp_path: 
 
 def test_claude_attachments_are_documents_and_blocks_are_kept(memory: Memory, tmp_path: Path) -> None:
     memory.import_from(written.claude(tmp_path))
-    asked, answered = memory.threads.messages("u-1")
-    assert asked.metadata["attachments"] == ["a.txt", "b.png"]
+    question, answered = memory.threads.messages("u-1")
+    assert question.metadata["attachments"] == ["a.txt", "b.png"]
     assert answered.text == "Let me see.\n\nFound." and answered.raw[1]["name"] == "search"
     assert [document.text for document in memory.documents.list("user:acc")] == ["the attachment"]
 
 
 def test_a_letta_agent_has_its_calls_and_blocks(memory: Memory, tmp_path: Path) -> None:
     memory.import_from(written.letta(tmp_path))
-    asked, called, returned = memory.threads.messages("agent-1")
+    question, called, returned = memory.threads.messages("agent-1")
     assert [call.name for call in called.tool_calls] == ["search"]
     assert (returned.tool_results[0].id, returned.text) == ("t1", "found")
     fact = memory.facts.get("agent:helper", "block/human")
     assert fact is not None and fact.value == "Ada likes tea"
-    assert asked.text == TEXT
+    assert question.text == TEXT
 
 
 def test_an_edge_holds_from_when_to_when_it_did(memory: Memory, tmp_path: Path) -> None:
     memory.import_from(written.graphiti(tmp_path))
     key = "relation/Ada/LIVES_IN/Berlin"
     assert memory.facts.get("user:ada", key) is None
-    held = memory.facts.get("user:ada", key, as_of=datetime(2021, 12, 1, tzinfo=UTC))
-    assert held is not None and held.value["fact"] == "Ada lives in Berlin"
+    fact = memory.facts.get("user:ada", key, as_of=datetime(2021, 12, 1, tzinfo=UTC))
+    assert fact is not None and fact.value["fact"] == "Ada lives in Berlin"
     first, second = memory.threads.messages("ada")
     assert (first.name, first.role, second.role, second.text) == ("Ada", "user", "assistant", "Good to know.")
 
@@ -86,21 +86,21 @@ def test_a_graph_is_kept_under_the_keys_of_our_graph_tools(memory: Memory, tmp_p
     path.write_text(json.dumps({"nodes": nodes, "edges": edges}))
     report = memory.import_from(path, namespace="global")
     assert (report.kind, report.failed, report.added) == ("graphiti", 0, {"facts": 7})
-    found = {fact.key: fact.value for fact in memory.facts.list("global")}
-    assert set(found) == {
+    facts = {fact.key: fact.value for fact in memory.facts.list("global")}
+    assert set(facts) == {
         *(entity_key(name) for name in names.values()),
         *(relation_key(names[start], kind, names[end]) for start, kind, end in ends),
     }
-    assert found[entity_key("n" * 600)]["name"] == "n" * 600
+    assert facts[entity_key("n" * 600)]["name"] == "n" * 600
 
 
 def test_a_vault_has_tags_links_and_dates(memory: Memory, tmp_path: Path) -> None:
     memory.import_from(written.obsidian(tmp_path), namespace="global")
-    found = memory.documents.get("global", "people/ada.md")
-    assert found is not None
-    assert (found.title, found.created_at) == ("Ada Lovelace", datetime(2021, 5, 1, tzinfo=UTC))
-    assert found.metadata["tags"] == ["person", "friend", "travel"]
-    assert (found.metadata["links"], found.metadata["aliases"]) == (["Berlin"], ["Ada"])
+    document = memory.documents.get("global", "people/ada.md")
+    assert document is not None
+    assert (document.title, document.created_at) == ("Ada Lovelace", datetime(2021, 5, 1, tzinfo=UTC))
+    assert document.metadata["tags"] == ["person", "friend", "travel"]
+    assert (document.metadata["links"], document.metadata["aliases"]) == (["Berlin"], ["Ada"])
 
 
 def test_no_file_pins_a_message_or_claims_our_metadata(memory: Memory, tmp_path: Path) -> None:

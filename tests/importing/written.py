@@ -37,8 +37,9 @@ def chatgpt(folder: Path) -> Path:
     second = [node("x", None, ["y"], "system", ""), node("y", "x", [], "user", "hello")]
     conversations = [
         {"title": "Trip", "create_time": 1_700_000_000.5, "conversation_id": "c-1", "current_node": "cccc",
-         "mapping": {one["id"]: one for one in first}},
-        {"title": None, "create_time": 1_600_000_000, "id": "c-2", "mapping": {one["id"]: one for one in second}},
+         "mapping": {message["id"]: message for message in first}},
+        {"title": None, "create_time": 1_600_000_000, "id": "c-2",
+         "mapping": {message["id"]: message for message in second}},
     ]  # fmt: skip
     path = folder / "chatgpt.zip"
     with zipfile.ZipFile(path, "w") as archive:
@@ -127,12 +128,12 @@ def neo4j(folder: Path) -> Path:
     """The same graph as Neo4j exports it."""
     node = {"type": "node", "id": "0", "labels": ["Entity"], "properties": {"uuid": "n1", "name": "Ada"}}
     other = {"type": "node", "id": "1", "labels": ["Entity"], "properties": {"uuid": "n2", "name": "Rome"}}
-    said = {"uuid": "e1", "content": f"user: {TEXT}", "source": "message", "valid_at": "2021-05-01T00:00:00Z"}
+    episode = {"uuid": "e1", "content": f"user: {TEXT}", "source": "message", "valid_at": "2021-05-01T00:00:00Z"}
     edge = {
         "type": "relationship", "label": "RELATES_TO", "properties": {"fact": "Ada is in Rome", "name": "IN"},
         "start": {"properties": {"uuid": "n1"}}, "end": {"properties": {"uuid": "n2"}},
     }  # fmt: skip
-    rows = [node, other, {"type": "node", "labels": ["Episodic"], "properties": said}, edge]
+    rows = [node, other, {"type": "node", "labels": ["Episodic"], "properties": episode}, edge]
     path = folder / "neo4j.json"
     path.write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), "utf-8")
     return path

@@ -30,9 +30,9 @@ ASK = """async ([view, asked]) => {
 
 def chromium() -> str:
     """Where the browser is; a machine without one fails these tests rather than skipping them."""
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    assert found, "chromium is not installed; run scripts/install-system"
-    return found
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    assert browser, "chromium is not installed; run scripts/install-system"
+    return browser
 
 
 class Site:
@@ -49,8 +49,8 @@ class Site:
         """A one-time link of the operator."""
         loop = self.server.loop
         assert loop is not None
-        made = self.server.app.state.server.sessions.link(local_operator("default"))
-        return f"{self.url}/login?code={asyncio.run_coroutine_threadsafe(made, loop).result(30)}"
+        link = self.server.app.state.server.sessions.link(local_operator("default"))
+        return f"{self.url}/login?code={asyncio.run_coroutine_threadsafe(link, loop).result(30)}"
 
     def stop(self) -> None:
         self.server.stop()
@@ -70,11 +70,11 @@ class Window:
         """Requests under way."""
         page.on("console", lambda message: self.console.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: self.console.append(f"error: {error}"))
-        page.on("request", lambda request: self._asked(request.url))
+        page.on("request", lambda request: self._note_request(request.url))
         page.on("requestfinished", lambda request: self._answered(request.url))
         page.on("requestfailed", lambda request: self._answered(request.url))
 
-    def _asked(self, url: str) -> None:
+    def _note_request(self, url: str) -> None:
         self.asked += not url.endswith(STREAM)
         if not url.startswith((self.site.url, "data:", "blob:")):
             self.foreign.append(url)
@@ -139,14 +139,14 @@ class Window:
             self.page.keyboard.press("Tab")
         raise AssertionError(f"{thing} cannot be reached by the keyboard")
 
-    def ask(self, view: str, **asked: Any) -> Any:
+    def ask(self, view: str, **options: Any) -> Any:
         """What a view answers, asked as the page asks."""
-        return self.page.evaluate(ASK, [view, asked])
+        return self.page.evaluate(ASK, [view, options])
 
     def thread(self, title: str = "Launch and ward orders", user: str = "ada") -> str:
         """The id of a thread by its title."""
-        found = self.ask("threads", user=user)["items"]
-        return str(next(one["id"] for one in found if one["title"] == title))
+        threads = self.ask("threads", user=user)["items"]
+        return str(next(thread["id"] for thread in threads if thread["title"] == title))
 
     def silent(self, *, but: str = "") -> None:
         """Nothing was said on the console and no other host was asked.
@@ -154,7 +154,7 @@ class Window:
         The browser notes each answer that is no success; those of one status can be left out: 404 where something was
         asked for again that is being forgotten.
         """
-        assert [said for said in self.console if not but or but not in said] == []
+        assert [line for line in self.console if not but or but not in line] == []
         assert self.foreign == []
 
 

@@ -82,7 +82,7 @@ def test_learnings_move_jobs_are_retried_messages_are_pinned(
     window.use(page.get_by_role("button", name="reinforce").first)
     page.get_by_text("Reinforced").wait_for()
     window.settle()
-    after = next(one for one in window.ask("user", user="ada")["learnings"] if one["id"] == before["id"])
+    after = next(learning for learning in window.ask("user", user="ada")["learnings"] if learning["id"] == before["id"])
     assert after["confidence"] > before["confidence"]
     thread = window.thread()
     window.go(f"#/thread?id={thread}&at=87")
@@ -108,15 +108,17 @@ def test_a_learning_is_weakened_and_deleted(opened: Open, own_site: Site, scheme
     window.use(row.get_by_role("button", name="weaken"))
     page.get_by_text("Weakened").wait_for()
     window.settle()
-    weaker = next(one for one in window.ask("list", kind="learnings")["items"] if one["id"] == before[0]["id"])
+    weaker = next(
+        learning for learning in window.ask("list", kind="learnings")["items"] if learning["id"] == before[0]["id"]
+    )
     assert weaker["confidence"] < before[0]["confidence"]
     window.undo()
     page.get_by_text("Undone").wait_for()
     window.use(row.get_by_role("button", name="delete"))
     page.get_by_text("The same words will not produce it again").wait_for()
     row.wait_for(state="detached")
-    left = [one["id"] for one in window.ask("list", kind="learnings")["items"]]
-    assert left == [one["id"] for one in before[1:]]
+    remaining = [learning["id"] for learning in window.ask("list", kind="learnings")["items"]]
+    assert remaining == [learning["id"] for learning in before[1:]]
     window.silent()
 
 
@@ -132,7 +134,7 @@ def test_a_document_is_deleted(opened: Open, own_site: Site, scheme: str, by: st
     window.use(page.get_by_role("dialog").get_by_role("button", name="Delete"))
     page.get_by_text("Deleted the document and its chunks").wait_for()
     page.locator("h1", has_text="Documents").wait_for()
-    assert document["id"] not in [one["id"] for one in window.ask("list", kind="documents")["items"]]
+    assert document["id"] not in [listed["id"] for listed in window.ask("list", kind="documents")["items"]]
     window.silent()
 
 
@@ -226,8 +228,8 @@ def test_a_readers_key_sees_no_acts_and_no_others(opened: Open, own_site: Site) 
     window.go("#/fact?ns=user:mei&key=shift.pattern")
     assert page.get_by_role("button", name="Reject").count() == 0
     assert page.get_by_text("Your key can only read.").count() == 1
-    for view, asked in (("user", {"user": "ada"}), ("fact", {"ns": "user:ada", "key": "location"}), ("audit", {})):
-        assert window.ask(view, **asked)["status"] in (403, 404)
+    for view, options in (("user", {"user": "ada"}), ("fact", {"ns": "user:ada", "key": "location"}), ("audit", {})):
+        assert window.ask(view, **options)["status"] in (403, 404)
 
 
 def test_news_do_not_move_what_is_read(opened: Open, own_site: Site) -> None:
@@ -267,13 +269,13 @@ def test_news_reach_a_users_own_key_and_tell_of_nobody_else(opened: Open, own_si
         """() => { window.told = []; const news = new EventSource('v1/inspect/live');
         news.onmessage = event => window.told.push(...JSON.parse(event.data).changed); }"""
     )
-    told: list[list[str]] = []
+    notices: list[list[str]] = []
     with Memory(str(own_site.path), worker=False) as memory:
         # A stream tells of what is written after it began, which takes it a moment.
         for n in range(60):
             memory.facts.set("user:ada", "colour", n)
             memory.facts.set("user:mei", "colour", n)
             page.wait_for_timeout(500)
-            if told := page.evaluate("window.told"):
+            if notices := page.evaluate("window.told"):
                 break
-    assert told and all(one == ["fact", "user:mei"] for one in told)
+    assert notices and all(notice == ["fact", "user:mei"] for notice in notices)

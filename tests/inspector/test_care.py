@@ -27,10 +27,10 @@ def test_the_review_queue_is_worked_through_by_keyboard(opened: Open, own_site: 
     press("Control+Enter")
     page.get_by_text("It is still waiting for approval").wait_for()
     page.get_by_text("Inês said so herself.").wait_for()
-    for key, said in (("a", "Approved"), ("x", "Rejected")):
+    for key, text in (("a", "Approved"), ("x", "Rejected")):
         press("Escape") if page.evaluate("document.activeElement.matches('input, textarea')") else None
         press(key)
-        page.locator(".toast", has_text=said).wait_for()
+        page.locator(".toast", has_text=text).wait_for()
         window.settle()
     page.get_by_text("No memories are waiting").wait_for()
     remembered = remembered_of(window, "user:ines")
@@ -44,9 +44,9 @@ def test_a_decided_memory_leaves_the_queue_before_it_is_read_again(opened: Open,
     page = window.page
     window.go("#/review")
     page.route("**/v1/inspect/list", lambda route: None)  # which is never answered
-    for left in (1, 0):
+    for remaining in (1, 0):
         page.keyboard.press("x")
-        page.wait_for_function("left => document.querySelectorAll('.review > li').length === left", arg=left)
+        page.wait_for_function("left => document.querySelectorAll('.review > li').length === left", arg=remaining)
     assert page.locator(".toast", has_text="Rejected").count() == 2
     assert page.get_by_text("Changed meanwhile").count() == 0
     window.silent()
@@ -101,12 +101,14 @@ def test_a_plan_is_applied_and_undone_as_one_step(opened: Open, own_site: Site, 
     assert page.locator(".toast", has_text="1 change in one step").count() == 0
     page.locator("h1", has_text="1 change: 1 to merge.").wait_for()
     after = window.ask("list", kind="learnings", ns="user:joao")["items"]
-    assert sorted(one["content"] for one in active(after)) == sorted(one["content"] for one in active(before))
+    assert sorted(learning["content"] for learning in active(after)) == sorted(
+        learning["content"] for learning in active(before)
+    )
     window.silent()
 
 
 def active(learnings: list[dict[str, str]]) -> list[dict[str, str]]:
-    return [one for one in learnings if one["status"] == "active"]
+    return [learning for learning in learnings if learning["status"] == "active"]
 
 
 def test_the_cost_of_requests_names_what_broke_the_prefix(opened: Open, demo_site: Site) -> None:
@@ -125,15 +127,17 @@ def test_the_cost_of_requests_names_what_broke_the_prefix(opened: Open, demo_sit
 def test_a_request_is_built_as_the_program_builds_it(opened: Open, own_site: Site) -> None:
     with Memory(str(own_site.path), worker=False) as memory:
         thread = memory.threads.list("user:ada", by="updated_at", reverse=True, limit=1)[0]
-        sent = memory.scope(user="ada").context("When is the launch?", thread=thread.id, budget=3100, layout="standard")
+        context = memory.scope(user="ada").context(
+            "When is the launch?", thread=thread.id, budget=3100, layout="standard"
+        )
     window = opened(own_site)
     page = window.page
     window.go(f"#/context?thread={thread.id}&input=When+is+the+launch%3F")
-    said = page.locator(".settings").inner_text()
-    assert "Built with the settings that your program used on" in said and "except" not in said
-    shown = window.ask("context", thread=thread.id, input="When is the launch?")
-    assert (shown["budget"], shown["layout"]) == (3100, "standard")
-    assert [item["text"] for item in shown["memory"] if item["sent"]] == [item.text for item in sent.memory_items]
+    settings = page.locator(".settings").inner_text()
+    assert "Built with the settings that your program used on" in settings and "except" not in settings
+    request = window.ask("context", thread=thread.id, input="When is the launch?")
+    assert (request["budget"], request["layout"]) == (3100, "standard")
+    assert [item["text"] for item in request["memory"] if item["sent"]] == [item.text for item in context.memory_items]
     page.get_by_label("Policy").select_option("fifo")
     page.get_by_text("except policy, which you set here").wait_for()
     page.get_by_role("button", name="Use the program’s settings").click()

@@ -42,11 +42,11 @@ def test_every_script_is_checked_for_types() -> None:
 
 def test_what_computes_is_right() -> None:
     tests = sorted(WEB.glob("*.test.mjs"))
-    done = subprocess.run(
+    process = subprocess.run(
         [node(), "--test", *tests], env={**environment(), "TZ": "Europe/Lisbon"}, capture_output=True, text=True,
         timeout=120, check=False,
     )  # fmt: skip
-    assert done.returncode == 0, done.stdout
+    assert process.returncode == 0, process.stdout
 
 
 def test_the_page_is_small() -> None:

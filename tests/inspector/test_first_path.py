@@ -43,10 +43,12 @@ def test_the_first_path_by_mouse(opened: Open, own_site: Site) -> None:
     button.click()
     page.get_by_text("rows deleted").first.wait_for()
     assert page.locator("h1").inner_text().startswith("Forgot user")
-    told = page.locator("main").inner_text()
-    assert "Not searched: " in told and "Nothing was found" not in told, "the files were not rewritten, so not searched"
-    found = window.ask("find", text="ada")
-    assert found["users"] == [] and found["facts"] == []
+    page_text = page.locator("main").inner_text()
+    assert "Not searched: " in page_text and "Nothing was found" not in page_text, (
+        "the files were not rewritten, so not searched"
+    )
+    matches = window.ask("find", text="ada")
+    assert matches["users"] == [] and matches["facts"] == []
     window.silent(but="404")
 
 

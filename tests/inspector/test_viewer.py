@@ -15,16 +15,16 @@ def test_the_request_is_shown_as_it_is_sent(opened: Open, demo_site: Site) -> No
     thread = window.thread()
     options = "budget=6000&reserve=800&policy=elide:500%2Bwindow"
     window.go(f"#/context?thread={thread}&input=When+is+the+launch%3F&{options}")
-    made = window.ask(
+    context = window.ask(
         "context", thread=thread, input="When is the launch?", budget=6000, reserve=800, policy="elide:500+window"
     )
-    assert f"{made['tokens']:,} tokens" in page.locator("h1").inner_text()
-    assert sum(one["tokens"] for one in made["sections"]) == made["tokens"]
-    assert made["tokens"] + made["free"] + made["reserve"] == made["budget"]
+    assert f"{context['tokens']:,} tokens" in page.locator("h1").inner_text()
+    assert sum(section["tokens"] for section in context["sections"]) == context["tokens"]
+    assert context["tokens"] + context["free"] + context["reserve"] == context["budget"]
     text = page.locator(".req").inner_text()
     assert "54 messages" in page.locator("h1").inner_text() and "54 of 90 messages" in text
     assert "folded" in text and "elided" in text and "Cache-stable prefix ends here" in text
-    assert 0 < made["prefix"]["tokens"] < made["tokens"] and made["prefix"]["seq"] == 89
+    assert 0 < context["prefix"]["tokens"] < context["tokens"] and context["prefix"]["seq"] == 89
     for name, word in (("Anthropic", '"cache_control"'), ("OpenAI", '"messages"'), ("Text", "<user_profile")):
         page.get_by_role("button", name=name, exact=True).click()
         assert word in page.locator("pre.code").inner_text()
@@ -77,13 +77,13 @@ def test_a_stored_thread_is_replayed_turn_by_turn(opened: Open, demo_site: Site)
 def test_a_request_with_a_stored_summary_and_a_new_one_names_one_summary(opened: Open, demo_site: Site) -> None:
     window = opened(demo_site)
     thread = window.thread()
-    asked = {"thread": thread, "input": "When is the launch?", "budget": 1800, "policy": "summarize"}
-    drawn = window.ask("context", **asked)
+    options = {"thread": thread, "input": "When is the launch?", "budget": 1800, "policy": "summarize"}
+    drawn = window.ask("context", **options)
     [summary] = [row for row in drawn["history"] if row["summary"]]
-    kept = sum(row["tokens"] for row in drawn["history"] if row["state"] == "kept")
+    kept_tokens = sum(row["tokens"] for row in drawn["history"] if row["state"] == "kept")
     [history] = [section for section in drawn["sections"] if section["name"] == "history"]
     assert summary["first"] == 1 and summary["count"] == summary["last"] == 86
-    assert summary["tokens"] + kept == history["tokens"]
+    assert summary["tokens"] + kept_tokens == history["tokens"]
     window.go(f"#/context?thread={thread}&input=When+is+the+launch%3F&budget=1800&policy=summarize")
     assert "4 messages, 1 summary," in window.page.locator("h1").inner_text()
     window.silent()

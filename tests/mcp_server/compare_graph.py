@@ -36,11 +36,11 @@ async def record(count: int) -> None:
         async with Client(theirs(folder)) as other:
             tools = (await other.list_tools()).tools
             listed = [tool.model_dump(by_alias=True, exclude_none=True, mode="json") for tool in tools]
-            told = []
+            recorded = []
             for seed in range(count):
                 await answers(other, START)
-                told.append(await answers(other, sequence(seed)))
-    RECORDED.write_text(json.dumps({"tools": listed, "answers": told}, indent=None, separators=(",", ":")), "utf-8")
+                recorded.append(await answers(other, sequence(seed)))
+    RECORDED.write_text(json.dumps({"tools": listed, "answers": recorded}, indent=None, separators=(",", ":")), "utf-8")
 
 
 async def compare(count: int) -> int:
@@ -48,15 +48,17 @@ async def compare(count: int) -> int:
     calls = 0
     with tempfile.TemporaryDirectory() as folder:
         memory = AsyncMemory(str(Path(folder) / "memory.db"), actor="assistant", **PLAIN)
-        async with connected(memory, "graph") as mine, Client(theirs(folder)) as other:
+        async with connected(memory, "graph") as own_client, Client(theirs(folder)) as other:
             for seed in range(count):
-                await answers(mine, START)
+                await answers(own_client, START)
                 await answers(other, START)
-                given = sequence(seed)
-                wrong = list(differences(given, await answers(mine, given), await answers(other, given)))
+                calls_made = sequence(seed)
+                wrong = list(
+                    differences(calls_made, await answers(own_client, calls_made), await answers(other, calls_made))
+                )
                 if wrong:
                     raise SystemExit(f"sequence {seed}\n" + "\n".join(wrong[:3]))
-                calls += len(given)
+                calls += len(calls_made)
     return calls
 
 

@@ -60,14 +60,14 @@ def inspector(own: str, *target: str) -> None:
     home = installed() / "@modelcontextprotocol" / "inspector"
     package = json.loads((home / "package.json").read_text("utf-8"))["bin"]
     program = str(home / (package if isinstance(package, str) else next(iter(package.values()))))
-    for tool, given in calls(own):
+    for tool, arguments in calls(own):
         command = [node(), program, "--cli", *target, "--connect-timeout", "120000", "--method", "tools/call"]
-        command += ["--tool-name", tool, *typed(given)]
+        command += ["--tool-name", tool, *typed(arguments)]
         ended = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=300)
         erred = re.search(r'"isError":\s*true', ended.stdout)
         good = ended.returncode == 0 and "structuredContent" in ended.stdout and not erred
-        told = "answered" if good else f"FAILED {ended.stdout[-500:]}{ended.stderr[-500:]}"
-        print(f"inspector, {target[0][:4]}, {tool}: {told}", flush=True)
+        outcome = "answered" if good else f"FAILED {ended.stdout[-500:]}{ended.stderr[-500:]}"
+        print(f"inspector, {target[0][:4]}, {tool}: {outcome}", flush=True)
         if not good:
             raise SystemExit(1)
 

@@ -40,5 +40,5 @@ def calls(own: str) -> list[tuple[str, dict[str, Any]]]:
 
 def typed(arguments: dict[str, Any]) -> list[str]:
     """Arguments as the Inspector's command line takes them."""
-    texts = {name: one if isinstance(one, str) else json.dumps(one) for name, one in arguments.items()}
-    return [part for name, one in texts.items() for part in ("--tool-arg", f"{name}={one}")]
+    texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in arguments.items()}
+    return [part for name, value in texts.items() for part in ("--tool-arg", f"{name}={value}")]

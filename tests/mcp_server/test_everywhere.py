@@ -19,7 +19,7 @@ from memorist.mcp.resources import address
 from memorist.mcp.server import Options
 from memorist.mcp.tools import SETS
 from tests.mcp_server.every_tool import ADA, calls
-from tests.mcp_server.running import command, said
+from tests.mcp_server.running import call_tool, command
 from tests.server.running import Running, running
 
 ALL = Options(sets=frozenset(SETS))
@@ -35,23 +35,23 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 async def every_tool(client: Client, own: str) -> None:
     """Call them all; what they keep is there in the end."""
-    wanted = calls(own)
-    assert {tool.name for tool in (await client.list_tools()).tools} == {name for name, _ in wanted}
-    answers = {name: await said(client, name, **arguments) for name, arguments in wanted}
+    tool_calls = calls(own)
+    assert {tool.name for tool in (await client.list_tools()).tools} == {name for name, _ in tool_calls}
+    answers = {name: await call_tool(client, name, **arguments) for name, arguments in tool_calls}
     assert "The launch is in May." in [item["text"] for item in answers["recall"]["items"]]
     assert "city: Porto" in [item["text"] for item in answers["profile"]["items"]]
     assert (answers["update"]["before"], answers["update"]["after"]) == ("city: Porto", "city: Lisbon")
     assert not answers["forget"]["erased"]
-    assert await said(client, "read_graph") == {"entities": [ADA], "relations": []}
+    assert await call_tool(client, "read_graph") == {"entities": [ADA], "relations": []}
 
 
 @asynccontextmanager
 async def over_http(server: Running, key: str, mode: Any = "auto") -> AsyncIterator[Client]:
     async with (
-        httpx2.AsyncClient(headers={"authorization": f"Bearer {key}"}, timeout=60) as sent,
-        Client(streamable_http_client(f"{server.url}/mcp", http_client=sent), mode=mode) as made,
+        httpx2.AsyncClient(headers={"authorization": f"Bearer {key}"}, timeout=60) as http_client,
+        Client(streamable_http_client(f"{server.url}/mcp", http_client=http_client), mode=mode) as mcp_client,
     ):
-        yield made
+        yield mcp_client
 
 
 def test_every_tool_on_stdio(url: str) -> None:
@@ -81,8 +81,8 @@ def test_a_command_in_front_of_a_server_serves_the_user_that_it_names(tmp_path: 
         for options, key in ((("--user", "ada"), server.key()), ((), own_key)):
             before = ("--url", server.url, *options)
             async with Client(command("--quiet", before=before, MEMORIST_API_KEY=key)) as client:
-                await said(client, "remember", facts={"city": "Porto"})
-                assert (await said(client, "profile"))["user"] == "ada"
+                await call_tool(client, "remember", facts={"city": "Porto"})
+                assert (await call_tool(client, "profile"))["user"] == "ada"
         assert (await server.memory.scope(org="default").facts.get("user:ada", "city")) is not None
 
     with running(str(tmp_path / "memory.db")) as server:
@@ -91,7 +91,7 @@ def test_a_command_in_front_of_a_server_serves_the_user_that_it_names(tmp_path: 
 
 def test_changes_are_told_over_http(tmp_path: Path) -> None:
     """A client that listens hears of what others write, and only of what it may read."""
-    mine, other = address("fact", "user:ada", "city"), address("fact", "user:bob", "city")
+    own_uri, other = address("fact", "user:ada", "city"), address("fact", "user:bob", "city")
 
     async def main(server: Running) -> None:
         ada, bob = (server.key(user=user) for user in ("ada", "bob"))
@@ -101,12 +101,12 @@ def test_changes_are_told_over_http(tmp_path: Path) -> None:
             over_http(server, bob) as bobs,
         ):
             for client in (writing, bobs):
-                await said(client, "remember", facts={"city": "Porto"})
-            async with listening.listen(resource_subscriptions=[mine, other]) as stream:
-                await said(bobs, "remember", facts={"city": "Milan"})
-                await said(writing, "remember", facts={"city": "Braga"})
+                await call_tool(client, "remember", facts={"city": "Porto"})
+            async with listening.listen(resource_subscriptions=[own_uri, other]) as stream:
+                await call_tool(bobs, "remember", facts={"city": "Milan"})
+                await call_tool(writing, "remember", facts={"city": "Braga"})
                 event = await asyncio.wait_for(anext(aiter(stream)), 60)
-                assert event.uri == mine  # type: ignore[union-attr]
+                assert event.uri == own_uri  # type: ignore[union-attr]
 
     with running(str(tmp_path / "memory.db"), parts=mcp_parts(ALL)) as server:
         asyncio.run(main(server))

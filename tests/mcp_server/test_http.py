@@ -27,7 +27,7 @@ from memorist.mcp.tools import SETS
 from memorist.server.app import Options as ServerOptions
 from memorist.server.limits import Rate
 from tests.mcp_server.fixtures import fixture_part, plain_part
-from tests.mcp_server.running import command, refused, said
+from tests.mcp_server.running import call_tool, command, refused
 from tests.server.running import FAST, Running, running
 
 ALL = Options(sets=frozenset(SETS))
@@ -36,16 +36,16 @@ ALL = Options(sets=frozenset(SETS))
 @asynccontextmanager
 async def client(server: Running, key: str, mode: Any = "auto") -> AsyncIterator[Client]:
     async with (
-        httpx2.AsyncClient(headers={"authorization": f"Bearer {key}"}) as sent,
-        Client(streamable_http_client(f"{server.url}/mcp", http_client=sent), mode=mode) as made,
+        httpx2.AsyncClient(headers={"authorization": f"Bearer {key}"}) as http_client,
+        Client(streamable_http_client(f"{server.url}/mcp", http_client=http_client), mode=mode) as mcp_client,
     ):
-        yield made
+        yield mcp_client
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running(str(tmp_path_factory.mktemp("mcp") / "m.db"), parts=mcp_parts(ALL)) as made:
-        yield made
+    with running(str(tmp_path_factory.mktemp("mcp") / "m.db"), parts=mcp_parts(ALL)) as started:
+        yield started
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -53,14 +53,14 @@ def test_a_key_decides_whose_memory_it_is(server: Running, mode: str) -> None:
     ada, bob = (server.key(user=f"{user}-{mode}", roles=("reader", "writer")) for user in ("ada", "bob"))
 
     async def main() -> None:
-        async with client(server, ada, mode) as one, client(server, bob, mode) as other:
-            await said(one, "remember", facts={"city": "Porto"})
-            await said(one, "remember", text="The code word is quince.")
-            assert (await said(other, "profile"))["items"] == []
-            assert (await said(other, "recall", query="What is the code word?"))["items"] == []
+        async with client(server, ada, mode) as own, client(server, bob, mode) as other:
+            await call_tool(own, "remember", facts={"city": "Porto"})
+            await call_tool(own, "remember", text="The code word is quince.")
+            assert (await call_tool(other, "profile"))["items"] == []
+            assert (await call_tool(other, "recall", query="What is the code word?"))["items"] == []
             assert "may not" in await refused(other, "profile", user=f"ada-{mode}")
-            assert (await said(one, "profile"))["items"][-1]["text"] == "city: Porto"
-            assert "forget" not in [tool.name for tool in (await one.list_tools()).tools]
+            assert (await call_tool(own, "profile"))["items"][-1]["text"] == "city: Porto"
+            assert "forget" not in [tool.name for tool in (await own.list_tools()).tools]
             with pytest.raises(MCPError, match="Resource not found"):
                 await other.read_resource(f"memorist://profile/ada-{mode}")
 
@@ -71,8 +71,8 @@ def test_the_conformance_suite_which_knows_no_key_is_let_in(tmp_path: Path) -> N
     """`make mcp-check` runs the suite; what it stands on is tried here."""
 
     async def main(server: Running) -> None:
-        async with Client(streamable_http_client(f"{server.url}/mcp")) as one:
-            assert "recall" in [tool.name for tool in (await one.list_tools()).tools]
+        async with Client(streamable_http_client(f"{server.url}/mcp")) as mcp_client:
+            assert "recall" in [tool.name for tool in (await mcp_client.list_tools()).tools]
 
     for part in (plain_part, fixture_part):
         with running(str(tmp_path / f"{part.__name__}.db"), parts=[part]) as server:
@@ -83,8 +83,8 @@ def test_a_reader_is_shown_what_it_may_call(server: Running) -> None:
     key = server.key(user="carl", roles=("reader",))
 
     async def main() -> None:
-        async with client(server, key) as one:
-            tools = (await one.list_tools()).tools
+        async with client(server, key) as mcp_client:
+            tools = (await mcp_client.list_tools()).tools
             assert all(tool.annotations and tool.annotations.read_only_hint for tool in tools)
             assert {"recall", "read_graph"} <= {tool.name for tool in tools}
 
@@ -107,10 +107,10 @@ def test_graph_tools_work_over_http(server: Running) -> None:
     key = server.key(user="eve")
 
     async def main() -> None:
-        async with client(server, key) as one:
-            made = {"name": "Ada", "entityType": "person", "observations": ["likes tea"]}
-            await said(one, "create_entities", entities=[made])
-            assert await said(one, "read_graph") == {"entities": [made], "relations": []}
+        async with client(server, key) as mcp_client:
+            entity = {"name": "Ada", "entityType": "person", "observations": ["likes tea"]}
+            await call_tool(mcp_client, "create_entities", entities=[entity])
+            assert await call_tool(mcp_client, "read_graph") == {"entities": [entity], "relations": []}
 
     asyncio.run(main())
 
@@ -120,19 +120,19 @@ def test_stdio_in_front_of_a_server_has_what_its_key_may_do(server: Running) -> 
 
     async def main() -> None:
         parameters = command("--quiet", "--tools", "all", before=("--url", server.url), MEMORIST_API_KEY=key)
-        async with Client(parameters) as one:
-            names = {tool.name for tool in (await one.list_tools()).tools}
+        async with Client(parameters) as mcp_client:
+            names = {tool.name for tool in (await mcp_client.list_tools()).tools}
             assert "remember" in names and "forget" not in names
-            await said(one, "remember", facts={"city": "Turku"})
-            await said(one, "remember", text="I sail on Sundays.")
-            profile = await said(one, "profile")
+            await call_tool(mcp_client, "remember", facts={"city": "Turku"})
+            await call_tool(mcp_client, "remember", text="I sail on Sundays.")
+            profile = await call_tool(mcp_client, "profile")
             assert profile["user"] == "finn" and "city: Turku" in [item["text"] for item in profile["items"]]
-            assert (await said(one, "recall", query="sailing on Sundays"))["items"]
-            made = {"name": "boat", "entityType": "thing", "observations": []}
-            await said(one, "create_entities", entities=[made, {**made, "name": "sea"}])
-            await said(one, "delete_entities", entityNames=["sea"])
-            assert (await said(one, "read_graph"))["entities"] == [made]
-            context = await said(one, "build_context", input="What do I do on Sundays?")
+            assert (await call_tool(mcp_client, "recall", query="sailing on Sundays"))["items"]
+            entity = {"name": "boat", "entityType": "thing", "observations": []}
+            await call_tool(mcp_client, "create_entities", entities=[entity, {**entity, "name": "sea"}])
+            await call_tool(mcp_client, "delete_entities", entityNames=["sea"])
+            assert (await call_tool(mcp_client, "read_graph"))["entities"] == [entity]
+            context = await call_tool(mcp_client, "build_context", input="What do I do on Sundays?")
             assert "sail" in json.dumps(context["messages"])
 
     asyncio.run(main())
@@ -168,8 +168,8 @@ class Issuer:
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
 
     def _public(self) -> dict[str, Any]:
-        made: dict[str, Any] = json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(self._key.public_key()))
-        return {**made, "kid": "k1", "use": "sig", "alg": "RS256"}
+        public_key: dict[str, Any] = json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(self._key.public_key()))
+        return {**public_key, "kid": "k1", "use": "sig", "alg": "RS256"}
 
     def token(self, audience: str, *, forged: bool = False, **claims: Any) -> str:
         usual = {"iss": self.url, "sub": "gina", "aud": audience, "exp": int(time.time()) + 600,
@@ -180,14 +180,14 @@ class Issuer:
 
 @contextmanager
 def issuing() -> Iterator[Issuer]:
-    made = Issuer()
-    thread = threading.Thread(target=made.server.serve_forever, daemon=True)
+    issuer = Issuer()
+    thread = threading.Thread(target=issuer.server.serve_forever, daemon=True)
     thread.start()
     try:
-        yield made
+        yield issuer
     finally:
-        made.server.shutdown()
-        made.server.server_close()
+        issuer.server.shutdown()
+        issuer.server.server_close()
         thread.join(10)
 
 
@@ -197,22 +197,22 @@ def test_tokens_of_the_issuer_for_us_are_taken_and_no_others(tmp_path: Path) -> 
         issuing() as issuer,
         running(str(tmp_path / "m.db"), parts=mcp_parts(ALL, Resource(issuer.url, resource))) as server,
     ):
-        found = httpx2.get(f"{server.url}/.well-known/oauth-protected-resource/mcp")
-        assert found.json()["resource"] == resource and found.json()["authorization_servers"] == [issuer.url]
+        metadata = httpx2.get(f"{server.url}/.well-known/oauth-protected-resource/mcp")
+        assert metadata.json()["resource"] == resource and metadata.json()["authorization_servers"] == [issuer.url]
         body = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
-        told = httpx2.post(f"{server.url}/mcp", json=body)
-        assert told.status_code == 401
-        known = "https://memory.example/.well-known/oauth-protected-resource/mcp"
-        assert f'resource_metadata="{known}"' in told.headers["www-authenticate"]
+        refusal = httpx2.post(f"{server.url}/mcp", json=body)
+        assert refusal.status_code == 401
+        metadata_url = "https://memory.example/.well-known/oauth-protected-resource/mcp"
+        assert f'resource_metadata="{metadata_url}"' in refusal.headers["www-authenticate"]
 
         async def main() -> None:
-            async with client(server, issuer.token(resource)) as one:
-                await said(one, "remember", facts={"city": "Bergen"})
-                assert (await said(one, "profile"))["user"] == "gina"
-            async with client(server, issuer.token(resource, scope="memory:read")) as one:
-                assert "remember" not in [tool.name for tool in (await one.list_tools()).tools]
-            async with client(server, server.key(user="hans")) as one:
-                assert (await said(one, "profile"))["items"] == []
+            async with client(server, issuer.token(resource)) as mcp_client:
+                await call_tool(mcp_client, "remember", facts={"city": "Bergen"})
+                assert (await call_tool(mcp_client, "profile"))["user"] == "gina"
+            async with client(server, issuer.token(resource, scope="memory:read")) as mcp_client:
+                assert "remember" not in [tool.name for tool in (await mcp_client.list_tools()).tools]
+            async with client(server, server.key(user="hans")) as mcp_client:
+                assert (await call_tool(mcp_client, "profile"))["items"] == []
 
         asyncio.run(main())
         for wrong in (

@@ -13,7 +13,7 @@ from mcp import Client
 from memorist import AsyncMemory
 from memorist.mcp.callers import Caller
 from memorist.mcp.resources import address
-from tests.mcp_server.running import PLAIN, connected, said, text_of
+from tests.mcp_server.running import PLAIN, call_tool, connected, text_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::memorist.stores.opening.NothingLasts")
 MARK = "OBEY-7F3A"
@@ -49,17 +49,17 @@ def outside_fences(text: str) -> str:
 
 async def _store(client: Client) -> None:
     for number, attempt in enumerate(ATTEMPTS):
-        await said(client, "remember", text=attempt, facts={f"preference.{number}": attempt})
+        await call_tool(client, "remember", text=attempt, facts={f"preference.{number}": attempt})
 
 
-async def _seen(client: Client) -> list[str]:
+async def _returned_texts(client: Client) -> list[str]:
     """Everything that stored text comes back in."""
     texts = []
-    for tool, given in (
+    for tool, arguments in (
         ("recall", {"query": "instructions", "limit": 50}), ("profile", {}), ("why", {"id": NOTES + "#1"}),
         ("build_context", {"input": "Hello", "thread": NOTES, "budget_tokens": 3000}), ("forget", {"id": NOTES + "#1"}),
     ):  # fmt: skip
-        texts.append(text_of(await client.call_tool(tool, given)))
+        texts.append(text_of(await client.call_tool(tool, arguments)))
     for uri in (address("profile", "ada"), address("fact", "user:ada", "preference.0"), address("thread", NOTES)):
         content = (await client.read_resource(uri)).contents[0]
         assert isinstance(content, types.TextResourceContents)
@@ -82,20 +82,20 @@ def test_two_hundred_injections_stay_data_and_stay_with_their_user() -> None:
             ada = Caller(memory.scope(user="ada"), "ada", roles)
             async with connected(memory, caller=ada, keep_open=True) as client:
                 await _store(client)
-                texts = await _seen(client)
+                texts = await _returned_texts(client)
                 assert all(outside_fences(text) == "" for text in texts)
                 assert sum(MARK in text for text in texts) >= 9
                 tools = await client.list_tools()
                 assert MARK not in tools.model_dump_json() and MARK not in (client.instructions or "")
-                made = await said(client, "build_context", input="Hello", thread=NOTES, budget_tokens=3000)
-                for message in made["messages"]:
+                context = await call_tool(client, "build_context", input="Hello", thread=NOTES, budget_tokens=3000)
+                for message in context["messages"]:
                     if message["role"] == "system" and MARK in message["content"]:
                         assert message["content"].count("</recalled_memory>") <= 1
             bob = Caller(memory.scope(user="bob"), "bob", roles)
             async with connected(memory, caller=bob, keep_open=True) as client:
-                for tool, given in (("recall", {"query": "instructions", "limit": 50}), ("profile", {}),
+                for tool, arguments in (("recall", {"query": "instructions", "limit": 50}), ("profile", {}),
                                     ("build_context", {"input": "Hello"})):  # fmt: skip
-                    assert MARK not in str((await client.call_tool(tool, given)).structured_content)
+                    assert MARK not in str((await client.call_tool(tool, arguments)).structured_content)
                 assert MARK not in (await client.list_resources()).model_dump_json()
 
     asyncio.run(main())

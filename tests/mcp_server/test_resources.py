@@ -15,7 +15,7 @@ from memorist import AsyncMemory
 from memorist.mcp.answers import tokens_of
 from memorist.mcp.callers import Caller
 from memorist.mcp.resources import address
-from tests.mcp_server.running import PLAIN, connected, said
+from tests.mcp_server.running import PLAIN, call_tool, connected
 
 pytestmark = pytest.mark.filterwarnings("ignore::memorist.stores.opening.NothingLasts")
 Check = Callable[[AsyncMemory, Client], Awaitable[None]]
@@ -49,8 +49,8 @@ async def text_at(client: Client, uri: str) -> str:
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_what_is_listed_can_be_read(mode: str) -> None:
     async def check(memory: AsyncMemory, client: Client) -> None:
-        found = (await client.list_resources()).resources
-        uris = [one.uri for one in found]
+        resources = (await client.list_resources()).resources
+        uris = [resource.uri for resource in resources]
         assert address("profile", "ada") in uris and address("thread", "t/1") in uris
         assert address("fact", "user:ada", "a/b %") in uris and "memory://knowledge-graph" in uris
         for uri in uris:
@@ -67,16 +67,16 @@ def test_what_is_listed_can_be_read(mode: str) -> None:
 def test_a_long_list_comes_in_pages() -> None:
     async def check(memory: AsyncMemory, client: Client) -> None:
         await memory.facts.set_many("workflow:w", {f"k{number:03}": number for number in range(230)})
-        seen: list[str] = []
+        uris: list[str] = []
         cursor = None
         while True:
             page = await client.list_resources(cursor=cursor)
             assert len(page.resources) <= 101
-            seen += [one.uri for one in page.resources]
+            uris += [resource.uri for resource in page.resources]
             cursor = page.next_cursor
             if cursor is None:
                 break
-        assert len(seen) == len(set(seen)) and len([uri for uri in seen if "/workflow%3Aw/" in uri]) == 230
+        assert len(uris) == len(set(uris)) and len([uri for uri in uris if "/workflow%3Aw/" in uri]) == 230
         with pytest.raises(MCPError, match="cursor"):
             await client.list_resources(cursor="nonsense")
 
@@ -96,7 +96,7 @@ def test_older_messages_have_an_address_of_their_own() -> None:
 
 def test_a_user_sees_no_one_elses_resources() -> None:
     async def check(memory: AsyncMemory, client: Client) -> None:
-        uris = [one.uri for one in (await client.list_resources()).resources]
+        uris = [resource.uri for resource in (await client.list_resources()).resources]
         assert not any("bob" in uri for uri in uris) and any("ada" in uri for uri in uris)
         for uri in (address("profile", "bob"), address("fact", "user:bob", "city"), "memorist://nothing/x",
                     address("fact", "user:ada", "none"), "https://example.com/x"):  # fmt: skip
@@ -107,10 +107,10 @@ def test_a_user_sees_no_one_elses_resources() -> None:
 
 
 def test_arguments_are_completed() -> None:
-    async def complete(client: Client, name: str, value: str, **known: str) -> list[str]:
+    async def complete(client: Client, name: str, value: str, **arguments: str) -> list[str]:
         ref = types.ResourceTemplateReference(type="ref/resource", uri="memorist://fact/{namespace}/{key}")
-        done = await client.complete(ref, {"name": name, "value": value}, context_arguments=known or None)
-        return done.completion.values
+        completed = await client.complete(ref, {"name": name, "value": value}, context_arguments=arguments or None)
+        return completed.completion.values
 
     async def check(memory: AsyncMemory, client: Client) -> None:
         assert await complete(client, "user", "a") == ["ada"]
@@ -126,14 +126,14 @@ def test_prompts_bring_what_is_stored_as_data() -> None:
     async def check(memory: AsyncMemory, client: Client) -> None:
         names = [prompt.name for prompt in (await client.list_prompts()).prompts]
         assert names == ["what_do_you_know", "continue_thread", "review_memory"]
-        for name, arguments, wanted in (
+        for name, arguments, expected in (
             ("what_do_you_know", {}, "Porto"), ("continue_thread", {"thread": "t/1"}, "message 120"),
             ("review_memory", {"user": "ada"}, "Porto"),
         ):  # fmt: skip
             data, ask = (await client.get_prompt(name, arguments)).messages
             assert data.role == ask.role == "user"
             assert isinstance(data.content, types.TextContent) and isinstance(ask.content, types.TextContent)
-            assert data.content.text.startswith("<recalled_memory>") and wanted in data.content.text
+            assert data.content.text.startswith("<recalled_memory>") and expected in data.content.text
             assert "<" not in ask.content.text
         with pytest.raises(MCPError, match="thread"):
             await client.get_prompt("continue_thread", {})
@@ -154,15 +154,15 @@ def test_an_older_client_is_told_when_a_fact_changes() -> None:
     async def check(memory: AsyncMemory, client: Client) -> None:
         uri = address("fact", "user:ada", "city")
         await client.session.subscribe_resource(uri)
-        await said(client, "remember", facts={"city": "Braga"}, user="ada")
-        await said(client, "remember", facts={"city": "Milan"}, user="bob")
+        await call_tool(client, "remember", facts={"city": "Braga"}, user="ada")
+        await call_tool(client, "remember", facts={"city": "Milan"}, user="bob")
         for _ in range(200):
             if heard:
                 break
             await asyncio.sleep(0.01)
         assert heard == [uri]
         await client.session.unsubscribe_resource(uri)
-        await said(client, "remember", facts={"city": "Faro"}, user="ada")
+        await call_tool(client, "remember", facts={"city": "Faro"}, user="ada")
         await asyncio.sleep(0.05)
         assert heard == [uri]
 
@@ -171,11 +171,11 @@ def test_an_older_client_is_told_when_a_fact_changes() -> None:
 
 def test_a_newer_client_listens_to_what_it_may_read() -> None:
     async def check(memory: AsyncMemory, client: Client) -> None:
-        mine, other = address("fact", "user:ada", "city"), address("fact", "user:bob", "city")
-        async with client.listen(resource_subscriptions=[mine, other]) as stream:
+        own_uri, other = address("fact", "user:ada", "city"), address("fact", "user:bob", "city")
+        async with client.listen(resource_subscriptions=[own_uri, other]) as stream:
             await memory.facts.set("user:bob", "city", "Milan")
             await memory.facts.set("user:ada", "city", "Braga")
             event = await asyncio.wait_for(anext(aiter(stream)), 20)
-            assert event.uri == mine  # type: ignore[union-attr]
+            assert event.uri == own_uri  # type: ignore[union-attr]
 
     run(check, user="ada")

@@ -16,7 +16,7 @@ import pytest
 
 from tests.migrations.next_version import SOURCE, make_next_version
 from tests.servers.postgres import Postgres
-from tests.stores.conftest import Place, hot_server, place  # noqa: F401  # fixtures
+from tests.stores.conftest import Place, hot_server, store_options  # noqa: F401  # fixtures
 
 ON_SERVERS = ("sqlite", "postgres", "redis", "redis-cluster", "redis-before-sqlite", "redis-before-postgres")
 
@@ -25,10 +25,10 @@ class Process:
     """One version of the package, running."""
 
     def __init__(self, source: Path, org: str, options: dict[str, Any]) -> None:
-        given = {name: str(value) for name, value in options.items()}
+        arguments = {name: str(value) for name, value in options.items()}
         program = str(Path(__file__).with_name("program.py"))
         self._process = subprocess.Popen(
-            [sys.executable, "-W", "ignore", program, org, json.dumps(given)],
+            [sys.executable, "-W", "ignore", program, org, json.dumps(arguments)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -79,11 +79,11 @@ def other_database(postgres_server: Postgres) -> str:
 
 
 @pytest.fixture(params=ON_SERVERS)
-def run(request: pytest.FixtureRequest, place: Place, next_source: Path) -> Iterator[Run]:  # noqa: F811
+def run(request: pytest.FixtureRequest, store_options: Place, next_source: Path) -> Iterator[Run]:  # noqa: F811
     """Starts a process of a version, `old` or `new`, on one store."""
     org, running = f"o{uuid4().hex[:8]}", []
     own = request.param == "postgres"
-    options = {"url": request.getfixturevalue("other_database")} if own else place(request.param)
+    options = {"url": request.getfixturevalue("other_database")} if own else store_options(request.param)
 
     def start(version: str) -> Process:
         running.append(Process(next_source if version == "new" else SOURCE, org, options))

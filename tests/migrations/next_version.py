@@ -92,5 +92,5 @@ def _replace(path: Path, *changes: tuple[str, str]) -> None:
 
 
 def _add(folder: Path, sql: str) -> None:
-    newest = max(int(one.name[:4]) for one in folder.glob("0*.sql"))
+    newest = max(int(file.name[:4]) for file in folder.glob("0*.sql"))
     (folder / f"{newest + 1:04d}_next.sql").write_text(sql)

@@ -40,10 +40,10 @@ class Program:
         return run_blocking(self.core.scan(records.FactVersion, "global", key))
 
     def by_actor(self, actor: str) -> Any:
-        return [one.key for one in run_blocking(self.core.scan(records.Fact, "global", actor, index="by_actor"))]
+        return [fact.key for fact in run_blocking(self.core.scan(records.Fact, "global", actor, index="by_actor"))]
 
     def by_made(self) -> Any:
-        return [one.id for one in run_blocking(self.core.scan(records.Thread, index="by_made"))]
+        return [thread.id for thread in run_blocking(self.core.scan(records.Thread, index="by_made"))]
 
     def put_state(self, key: str, value: Any, more: dict[str, Any]) -> None:
         entry = records.StateEntry(org=ORG, ns="global", key=key, value=value, created_at=AT, updated_at=AT, **more)
@@ -67,7 +67,7 @@ class Program:
         first: int = self.apply(change).appended(change).first
         return first
 
-    def said(self, thread: str) -> Any:
+    def messages(self, thread: str) -> Any:
         return self.memory.threads.messages(thread)
 
     def recent(self, thread: str) -> Any:
@@ -78,7 +78,7 @@ class Program:
 
     def notes(self, color: str) -> Any:
         kind = records.Note  # type: ignore[attr-defined]
-        return [one.id for one in run_blocking(self.core.scan(kind, color, index="by_color"))]
+        return [note.id for note in run_blocking(self.core.scan(kind, color, index="by_color"))]
 
     def storm(self, me: str, rounds: int) -> int:
         """Write to rows that the other version writes to as well."""
@@ -92,7 +92,7 @@ class Program:
 
     def problems(self) -> Any:
         report = run_blocking(self.core.store.diagnose(deep=True))
-        return [one for one in report["problems"] if "damaged rows" in one or "checksum" in one]
+        return [problem for problem in report["problems"] if "damaged rows" in problem or "checksum" in problem]
 
     def apply(self, *changes: Any) -> Any:
         return run_blocking(self.core.apply(*changes))

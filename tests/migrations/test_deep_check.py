@@ -27,6 +27,7 @@ def test_a_changed_row_of_any_kind_is_found(tmp_path: Path, kind: type[Record]) 
     other.execute(f"UPDATE {kind.table.name} SET created_at = created_at + 1")
     other.close()
     assert any(
-        f"1 damaged rows in {kind.table.name}" in one for one in run_blocking(store.diagnose(deep=True))["problems"]
+        f"1 damaged rows in {kind.table.name}" in problem
+        for problem in run_blocking(store.diagnose(deep=True))["problems"]
     )
     run_blocking(store.close())

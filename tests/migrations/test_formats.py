@@ -30,16 +30,16 @@ releases = pytest.mark.parametrize("release", RELEASES)
 def check(store: Store) -> None:
     """Every row of a release is there, each field that the samples still have with its value, and can be written."""
     run_blocking(store.open())
-    seen = 0
+    row_count = 0
     for org, make in ORGS.items():
         for kind in kinds():
-            for found in run_blocking(store.scan(Scan(kind, (org,)), now=0)):
-                wanted = msgspec.structs.asdict(make(kind, org))
-                assert {name: getattr(found, name) for name in wanted} == wanted
-                seen += 1
-    assert seen >= 40, "one row of every kind with all cells, one with few"
+            for row in run_blocking(store.scan(Scan(kind, (org,)), now=0)):
+                expected = msgspec.structs.asdict(make(kind, org))
+                assert {name: getattr(row, name) for name in expected} == expected
+                row_count += 1
+    assert row_count >= 40, "one row of every kind with all cells, one with few"
     report: Any = run_blocking(store.diagnose(deep=True))  # type: ignore[attr-defined]
-    assert not [one for one in report["problems"] if "damaged" in one]
+    assert not [problem for problem in report["problems"] if "damaged" in problem]
     run_blocking(store.close())
 
 
@@ -75,18 +75,18 @@ def test_the_keys_of_a_redis_are_read(release: str) -> None:
 
 @releases
 def test_the_rows_of_a_postgres_are_read(release: str, other_database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = json.loads((FOLDER / f"{release}.postgres.json").read_text())
-    then = [one for one in postgres_schema.migrations() if one.number <= kept["migrations"]]
+    sample = json.loads((FOLDER / f"{release}.postgres.json").read_text())
+    then = [migration for migration in postgres_schema.migrations() if migration.number <= sample["migrations"]]
     with monkeypatch.context() as past:
         past.setattr(postgres_schema, "migrations", lambda: then)
         store = PostgresStore(other_database, runtime=BlockingRuntime())
         run_blocking(store.open())
         run_blocking(store.close())
     with psycopg.connect(other_database, autocommit=True) as connection:
-        for table, rows in kept["rows"].items():
-            made = {"lexemes", "embedding"}
+        for table, rows in sample["rows"].items():
+            generated = {"lexemes", "embedding"}
             for row in rows:
-                names = ", ".join(f'"{name}"' for name in row if name not in made)
+                names = ", ".join(f'"{name}"' for name in row if name not in generated)
                 head = f'INSERT INTO memorist."{table}" ({names}) SELECT {names} '
                 sql = f'{head}FROM json_populate_record(NULL::memorist."{table}", %s)'
                 connection.execute(sql, (json.dumps(row),))  # pyright: ignore[reportArgumentType, reportCallIssue]

@@ -34,13 +34,13 @@ def next_fact(**more: str) -> NextFact:
 def test_a_column_a_table_and_an_index_are_added() -> None:
     store, key = MemoryStore(), ("o", *fact("o").row_key[1:])
     run_blocking(store.apply([Put(fact("o"))], now=NOW))
-    found = run_blocking(store.get(NextFact, key, now=NOW))
-    assert found is not None and (found.lang, found.mood) == (None, "calm")
+    stored = run_blocking(store.get(NextFact, key, now=NOW))
+    assert stored is not None and (stored.lang, stored.mood) == (None, "calm")
     run_blocking(store.apply([Put(next_fact(lang="en", mood="glad")), Put(Note(org="o", id="n"))], now=NOW))
     run_blocking(store.apply([Put(fact("o", value="newer"))], now=NOW))
-    found = run_blocking(store.get(NextFact, key, now=NOW))
-    assert found is not None and (found.value, found.lang, found.mood, found.version) == ("newer", "en", "glad", 3)
-    by_actor = Scan(NextFact, ("o", found.ns, found.actor), index="by_actor")
-    assert [one.key for one in run_blocking(store.scan(by_actor, now=NOW))] == [found.key]
-    assert [one.version for one in run_blocking(store.scan(Scan(FactVersion, ("o",)), now=NOW))] == [1, 2]
-    assert [one.id for one in run_blocking(store.scan(Scan(Note, ("o",)), now=NOW))] == ["n"]
+    stored = run_blocking(store.get(NextFact, key, now=NOW))
+    assert stored is not None and (stored.value, stored.lang, stored.mood, stored.version) == ("newer", "en", "glad", 3)
+    by_actor = Scan(NextFact, ("o", stored.ns, stored.actor), index="by_actor")
+    assert [row.key for row in run_blocking(store.scan(by_actor, now=NOW))] == [stored.key]
+    assert [version.version for version in run_blocking(store.scan(Scan(FactVersion, ("o",)), now=NOW))] == [1, 2]
+    assert [note.id for note in run_blocking(store.scan(Scan(Note, ("o",)), now=NOW))] == ["n"]

@@ -16,8 +16,8 @@ def test_the_next_version_reads_what_this_one_wrote(run: Run) -> None:
     new = run("new")
     fact = new("fact", "tea")
     assert (fact["value"], fact["lang"], fact["mood"], fact["version"]) == ("black", None, "calm", 2)
-    assert [(one["value"], one["mood"]) for one in new("history", "tea")] == [("green", "calm")]
-    assert [one["content"] for one in new("said", "t")] == ["hello"]
+    assert [(version["value"], version["mood"]) for version in new("history", "tea")] == [("green", "calm")]
+    assert [message["content"] for message in new("messages", "t")] == ["hello"]
     assert new("state", "s")["value"] == 1
     assert new("by_actor", "tool") == ["tea"] and new("by_made") == ["t"]
     assert new("problems") == []
@@ -32,8 +32,8 @@ def test_this_version_reads_and_keeps_what_the_next_one_wrote(run: Run) -> None:
     new("note", "n", "red")
     old = run("old")
     assert old("fact", "tea")["value"] == "green"
-    assert [one["content"] for one in old("said", "t")] == ["hello"]
-    assert [one["content"] for one in old("recent", "t")] == ["hello"]
+    assert [message["content"] for message in old("messages", "t")] == ["hello"]
+    assert [message["content"] for message in old("recent", "t")] == ["hello"]
     old("set", "tea", "black", {"actor": "tool"})
     old("count", "s")
     old("say", "t", "and again", {})
@@ -41,14 +41,14 @@ def test_this_version_reads_and_keeps_what_the_next_one_wrote(run: Run) -> None:
     assert old("problems") == []
     fact = new("fact", "tea")
     assert (fact["value"], fact["lang"], fact["mood"], fact["version"]) == ("black", "en", "glad", 2)
-    assert [(one["value"], one["lang"]) for one in new("history", "tea")] == [("green", "en")]
-    assert [one["value"] for one in old("history", "tea")] == ["green"]
+    assert [(version["value"], version["lang"]) for version in new("history", "tea")] == [("green", "en")]
+    assert [version["value"] for version in old("history", "tea")] == ["green"]
     state = new("state", "s")
     assert (state["value"], state["lang"]) == (2, "en")
-    for process, shown in ((new, ["en", None]), (old, None)):
-        assert [one["content"] for one in process("said", "t")] == ["hello", "and again"]
-        if shown:
-            assert [one["lang"] for one in process("recent", "t")] == shown
+    for process, languages in ((new, ["en", None]), (old, None)):
+        assert [message["content"] for message in process("messages", "t")] == ["hello", "and again"]
+        if languages:
+            assert [message["lang"] for message in process("recent", "t")] == languages
     assert new("by_actor", "tool") == ["tea"], "written by a version that does not know the index"
     assert new("by_actor", "user") == []
     assert sorted(new("by_made")) == ["t", "t2"]
@@ -65,15 +65,15 @@ def test_two_versions_at_once_lose_nothing(run: Run) -> None:
     assert old.answer() == new.answer() == rounds
     for process in (old, new):
         assert process("state", "counter")["value"] == 2 * rounds
-        said = process("said", "t")
-        assert sorted(one["content"] for one in said) == sorted(
+        messages = process("messages", "t")
+        assert sorted(message["content"] for message in messages) == sorted(
             f"{me}{number}" for me in ("old", "new") for number in range(rounds)
         )
-        assert [one["seq"] for one in said] == list(range(1, 2 * rounds + 1))
+        assert [message["seq"] for message in messages] == list(range(1, 2 * rounds + 1))
         versions = [process("fact", f"hot{number}")["version"] for number in range(3)]
-        kept = [len(process("history", f"hot{number}")) for number in range(3)]
-        assert sum(versions) == 2 * rounds and kept == [version - 1 for version in versions]
+        history_lengths = [len(process("history", f"hot{number}")) for number in range(3)]
+        assert sum(versions) == 2 * rounds and history_lengths == [version - 1 for version in versions]
         assert process("problems") == []
-    langs = {one["content"]: one["lang"] for one in new("said", "t")}
+    langs = {message["content"]: message["lang"] for message in new("messages", "t")}
     assert all(lang == ("new" if content.startswith("new") else None) for content, lang in langs.items())
     assert all(new("fact", f"hot{number}")["mood"] == "new" for number in range(3))

@@ -72,8 +72,8 @@ class Bench:
         return Reply(openai_answer(json.dumps(data)))
 
     def events(self, *pieces: str) -> Reply:
-        made = anthropic_stream(*pieces) if self.provider == "anthropic" else openai_stream(*pieces)
-        return Reply(pieces=made, kind="text/event-stream")
+        stream = anthropic_stream(*pieces) if self.provider == "anthropic" else openai_stream(*pieces)
+        return Reply(pieces=stream, kind="text/event-stream")
 
 
 @pytest.fixture(params=["anthropic", "openai"])
@@ -83,6 +83,6 @@ def provider(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(params=[True, False], ids=["blocking", "async"])
 def bench(request: pytest.FixtureRequest, provider: str, server: WireServer) -> Iterator[Bench]:
-    made = Bench(provider, request.param, server)
-    yield made
-    made.run(made.model.close())
+    provider_bench = Bench(provider, request.param, server)
+    yield provider_bench
+    provider_bench.run(provider_bench.model.close())

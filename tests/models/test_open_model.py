@@ -141,17 +141,17 @@ def test_a_user_s_own_model_may_declare_that_it_blocks() -> None:
 
 
 def test_a_function_sees_system_turns_and_schema() -> None:
-    seen: list[str] = []
+    prompts: list[str] = []
 
     def answer(prompt: str) -> str:
-        seen.append(prompt)
+        prompts.append(prompt)
         return '```json\n{"a": 1}\n```'
 
     turns = [*HELLO, {"role": "assistant", "content": [{"type": "text", "text": "yes?"}]}]
     model = open_model(answer, blocking=True)
-    got = run_blocking(model.complete(turns, system="Be brief.", max_tokens=5, schema={"type": "object"}))
-    assert got.data == {"a": 1}
-    assert seen[0].startswith("Be brief.\n\nuser: hello\n\nassistant: yes?\n\nAnswer with JSON only")
+    completion = run_blocking(model.complete(turns, system="Be brief.", max_tokens=5, schema={"type": "object"}))
+    assert completion.data == {"a": 1}
+    assert prompts[0].startswith("Be brief.\n\nuser: hello\n\nassistant: yes?\n\nAnswer with JSON only")
 
 
 def test_a_failing_function_is_a_retryable_model_error_without_content() -> None:

@@ -180,19 +180,19 @@ def test_a_dropped_connection_is_tried_again(bench: Bench) -> None:
 def test_a_server_that_is_not_there_is_a_retryable_error(provider: str) -> None:
     from .wire_server import serving
 
-    with serving() as gone:
-        bench = Bench(provider, True, gone)
+    with serving() as closed_server:
+        bench = Bench(provider, True, closed_server)
     error = failing(bench)
     assert error.retryable and error.facts["reason"] == "connection"
 
 
 def test_a_silent_server_times_out(bench: Bench) -> None:
-    held = threading.Event()
-    bench.server.say(Reply({}, wait=held))
+    release = threading.Event()
+    bench.server.say(Reply({}, wait=release))
     try:
         error = failing(bench, timeout=0.2)
     finally:
-        held.set()
+        release.set()
     assert error.retryable and error.facts["reason"] == "timeout"
 
 
@@ -226,9 +226,9 @@ def test_no_content_reaches_errors_or_logs(bench: Bench, caplog: pytest.LogCaptu
     error = failing(bench, text=canary, system=canary)
     bench.server.say(bench.text(echo))
     bench.ask(canary)
-    shown = f"{error} {error.facts} {error.__cause__!r} {caplog.text} {[record.args for record in caplog.records]}"
-    assert canary not in shown
-    assert echo not in shown
+    everything = f"{error} {error.facts} {error.__cause__!r} {caplog.text} {[record.args for record in caplog.records]}"
+    assert canary not in everything
+    assert echo not in everything
 
 
 def test_the_sdk_s_own_log_is_silent_only_during_our_calls(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
@@ -245,16 +245,16 @@ def test_a_credential_is_in_no_error(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    ("own", "asked", "expected"), [(None, None, 60), (5, None, 5), (None, 120, 120), (5, 20, 5), (5, 2, 2)]
+    ("own", "asked_seconds", "expected"), [(None, None, 60), (5, None, 5), (None, 120, 120), (5, 20, 5), (5, 2, 2)]
 )
 def test_a_model_has_a_time_limit_of_its_own_and_a_caller_may_ask_for_less(
-    own: float | None, asked: float | None, expected: float
+    own: float | None, asked_seconds: float | None, expected: float
 ) -> None:
     for model in (
         open_openai("m", blocking=True, api_key="k", timeout=own),
         open_anthropic("m", blocking=True, api_key="k", timeout=own),
     ):
-        assert model._seconds(asked) == expected
+        assert model._seconds(asked_seconds) == expected
         run_blocking(model.close())
 
 

@@ -26,7 +26,7 @@ class Place(NamedTuple):
 
 
 @pytest.fixture(params=STORES)
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+def location(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     if request.param == "memory":
         return Place(MemoryStore())
     if request.param == "sqlite":
@@ -38,14 +38,14 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
 
 
 @pytest.fixture
-def open_memory(place: Place, runtime: Runtime, run: Run, org: str, clock: FakeClock) -> Iterator[OpenMemory]:
+def open_memory(location: Place, runtime: Runtime, run: Run, org: str, clock: FakeClock) -> Iterator[OpenMemory]:
     """Opens memories over this test's rows, closed after it."""
     opened: list[Any] = []
 
     def make(**options: Any) -> Any:
         quiet = {"embedder": None, "counter": "estimate", "worker": False}
-        settings: dict[str, Any] = {"org": org, "clock": clock, "hot": place.hot, **quiet, **options}
-        opened.append((Memory if runtime.blocking else AsyncMemory)(place.url, **settings))
+        settings: dict[str, Any] = {"org": org, "clock": clock, "hot": location.hot, **quiet, **options}
+        opened.append((Memory if runtime.blocking else AsyncMemory)(location.url, **settings))
         return opened[-1]
 
     async def close(memory: Any) -> None:

@@ -51,16 +51,16 @@ def work_and_kill(
     running = [start() for _ in range(workers)]
     end, next_kill = time.monotonic() + seconds, time.monotonic() + every
     try:
-        while left := run_blocking(_left(memory)):
+        while remaining := run_blocking(_remaining_jobs(memory)):
             if time.monotonic() > end:
                 raise TimeoutError("the workers did not finish")
-            at_work = every > 0 or any(job.status == "running" for job in left)
-            at_work = at_work and all(job.attempts < MAX_ATTEMPTS - 1 for job in left)
+            at_work = every > 0 or any(job.status == "running" for job in remaining)
+            at_work = at_work and all(job.attempts < MAX_ATTEMPTS - 1 for job in remaining)
             if killed < kills and at_work and time.monotonic() >= next_kill:
-                place = dice.randrange(len(running))
-                running[place].send_signal(signal.SIGKILL)
-                running[place].wait()
-                running[place] = start()
+                victim = dice.randrange(len(running))
+                running[victim].send_signal(signal.SIGKILL)
+                running[victim].wait()
+                running[victim] = start()
                 killed, next_kill = killed + 1, time.monotonic() + every
             time.sleep(0.05 if every > 0 else 0.001)
     finally:
@@ -70,7 +70,7 @@ def work_and_kill(
     return killed
 
 
-async def _left(memory: Memory) -> list[Job]:
+async def _remaining_jobs(memory: Memory) -> list[Job]:
     """The jobs that are left, dead letters aside.
 
     Every queue is looked at twice: a derivation that ends between two looks leaves jobs in a queue that was seen empty.
@@ -92,7 +92,7 @@ async def _count(memory: Memory, threads: int) -> dict[str, int]:
     events = [event for event in await core.scan(AuditEvent) if event.action in ("derive", "add", "reinforce")]
     links = await core.scan(Link)
     wrong = sum(fact.version != 1 or len(fact.sources) != 1 for fact in facts)
-    wrong += sum(one.version != 1 or len(one.sources) != 1 for one in learnings)
+    wrong += sum(learning.version != 1 or len(learning.sources) != 1 for learning in learnings)
     return {
         "facts": len(facts),
         "learnings": len(learnings),

@@ -71,8 +71,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _dripping(self) -> None:
         """A byte now and then, so that no single read takes long."""
         self._head()
-        for place in range(len(ANSWER)):
-            self.wfile.write(ANSWER[place : place + 1])
+        for index in range(len(ANSWER)):
+            self.wfile.write(ANSWER[index : index + 1])
             self.wfile.flush()
             if self.slow.over.wait(TIMEOUT / 4):
                 return

@@ -27,8 +27,8 @@ NOTED = {"role": "assistant", "content": "Noted."}
 
 
 def call(number: int) -> dict[str, Any]:
-    asked = {"id": f"c{number}", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
-    return {"role": "assistant", "content": None, "tool_calls": [asked]}
+    tool_call = {"id": f"c{number}", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
+    return {"role": "assistant", "content": None, "tool_calls": [tool_call]}
 
 
 def result(number: int) -> dict[str, Any]:
@@ -41,8 +41,8 @@ async def talked(memory: Any, clock: FakeClock, days: int = 36, each: int = 2) -
     for day in range(days):
         if day:
             clock.advance(DAY)
-        said = [(sentence(day * each + turn), NOTED) for turn in range(each)]
-        await do(memory.threads.append(thread, *(message for turn in said for message in turn)))
+        exchanges = [(sentence(day * each + turn), NOTED) for turn in range(each)]
+        await do(memory.threads.append(thread, *(message for turn in exchanges for message in turn)))
     return thread
 
 
@@ -54,8 +54,8 @@ async def archived(memory: Any, **options: Any) -> tuple[int, int]:
 async def raw(memory: Any, thread: str) -> list[Any]:
     """What a context would still read word for word."""
     past = await do(memory.threads.summaries(thread))
-    found: list[Any] = await do(memory.threads.messages(thread, after=past[-1].last if past else 0))
-    return found
+    messages: list[Any] = await do(memory.threads.messages(thread, after=past[-1].last if past else 0))
+    return messages
 
 
 async def test_the_old_part_of_a_thread_in_use_is_folded_and_the_rest_stays_raw(
@@ -132,8 +132,8 @@ async def test_what_no_summary_would_shorten_stays_raw_and_is_not_looked_at_agai
 async def test_imported_history_is_as_old_as_its_messages(memory: Any, clock: FakeClock, run: Run) -> None:
     thread: str = (await do(memory.threads.create("user:ada"))).id
     long_ago = clock() - timedelta(days=400)
-    given = [{"role": "user", "content": sentence(i), "created_at": long_ago + timedelta(days=i)} for i in range(20)]
-    await do(memory.threads.append(thread, *given))
+    history = [{"role": "user", "content": sentence(i), "created_at": long_ago + timedelta(days=i)} for i in range(20)]
+    await do(memory.threads.append(thread, *history))
     await do(memory.threads.append(thread, "And today I say hello."))
     assert await archived(memory) == (1, 1)
     assert [message.text for message in await raw(memory, thread)] == ["And today I say hello."]
@@ -147,8 +147,8 @@ async def test_tool_calls_and_their_results_are_never_parted(memory: Any, clock:
         await do(memory.threads.append(thread, result(number), NOTED))
     for _ in range(40):
         await archived(memory)
-        left = await raw(memory, thread)
-        assert not left or left[0].role == "user", "a summary ends before a turn"
+        remaining = await raw(memory, thread)
+        assert not remaining or remaining[0].role == "user", "a summary ends before a turn"
         check_pairs((await do(memory.context("And?", thread=thread, budget=20_000, recall=False))).messages())
         clock.advance(DAY)
     assert await raw(memory, thread) == []
@@ -197,9 +197,9 @@ async def test_a_long_thread_is_folded_in_several(
     monkeypatch.setattr(folding, "RESULT_MESSAGES", 10)
     thread = await talked(memory, clock, days=50)
     assert await archived(memory) == (1, 1)
-    found = await do(memory.threads.summaries(thread))
-    assert [summary.last for summary in found] == [40, 80]
-    assert [summary.sources for summary in found] == [(), (found[0].id,)]
+    summaries = await do(memory.threads.summaries(thread))
+    assert [summary.last for summary in summaries] == [40, 80]
+    assert [summary.sources for summary in summaries] == [(), (summaries[0].id,)]
 
 
 async def test_the_cost_follows_what_grew_old_not_what_is_stored(
@@ -271,7 +271,7 @@ async def test_what_is_forgotten_while_a_model_summarises_is_not_in_the_summary(
     model = Slow(runtime.blocking, "The crew mended nets near the pier at noon.")
     forgets.append(lambda: memory.forget(message=f"{thread}#3"))
     await archived(memory, model=model)
-    assert [sentence(1) in asked for asked in model.asked] == [True, False], "the thread was read again"
+    assert [sentence(1) in prompt for prompt in model.asked] == [True, False], "the thread was read again"
     assert len(await do(memory.threads.summaries(thread))) == 1
     await do(memory.threads.append(thread, *(sentence(number) for number in range(20, 40))))
     clock.advance(40 * DAY)
@@ -333,11 +333,11 @@ async def test_a_message_with_a_result_and_a_turn_of_its_own_is_not_halved(
     from memorist.context.units import group
 
     calls = [{"type": "tool_use", "id": id, "name": "weather", "input": {}} for id in ("c1", "lost")]
-    asked = {"role": "assistant", "content": calls}
-    told = [{"type": "tool_result", "tool_use_id": "c1", "content": "sunny"}, {"type": "text", "text": "And now?"}]
+    question = {"role": "assistant", "content": calls}
+    results = [{"type": "tool_result", "tool_use_id": "c1", "content": "sunny"}, {"type": "text", "text": "And now?"}]
     thread: str = (await do(memory.threads.create("user:ada"))).id
     border = clock()
-    await do(memory.threads.append(thread, "Weather?", asked, {"role": "user", "content": told}))
+    await do(memory.threads.append(thread, "Weather?", question, {"role": "user", "content": results}))
     clock.advance(DAY)
     await do(memory.threads.append(thread, NOTED))
     units, _ = group(await do(memory.threads.messages(thread)), memory._core.shared.counter)

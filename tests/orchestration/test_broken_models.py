@@ -27,7 +27,7 @@ PLACES = [(store, how) for store in STORES for how in ("awaited", "stepped")]
 
 
 def cases() -> Iterator[tuple[str, str, str, int]]:
-    """Store, way of running, way of breaking and number: each place gets a share of every way to break, or all."""
+    """Store, way of running, way of breaking and number: each location gets a share of every way to break, or all."""
     for start, way in enumerate(WAYS):
         for number in range(50):
             for store, how in PLACES if SOAK else [PLACES[(start + number) % len(PLACES)]]:
@@ -78,13 +78,13 @@ async def check(memory: Any, way: str, talk: Any, receipts: list[Any], count: in
     # Messages wait for a model that may come back; an answer that is no good is given up.
     assert (state.derived, state.read_by) == ("pending" if is_away else "failed", "rules"), "the receipt hides it"
     problems = (await do(memory.doctor())).problems
-    shown = "jobs in derive failed and will be tried again" if is_away else "dead letters in derive"
-    assert any(shown in problem for problem in problems)
-    known = await do(memory.facts.list("user:ada"))
-    assert all("by en." in (one.reason or "") for one in known), "a broken model was believed"
+    expected_problem = "jobs in derive failed and will be tried again" if is_away else "dead letters in derive"
+    assert any(expected_problem in problem for problem in problems)
+    facts = await do(memory.facts.list("user:ada"))
+    assert all("by en." in (fact.reason or "") for fact in facts), "a broken model was believed"
     summaries = await do(memory.threads.summaries(talk.thread))
-    assert summaries and all(one.method in ("extractive", "model") for one in summaries)
-    assert all(one.tokens <= BUDGET for one in summaries)
+    assert summaries and all(summary.method in ("extractive", "model") for summary in summaries)
+    assert all(summary.tokens <= BUDGET for summary in summaries)
     if summaries[-1].method == "extractive":
         assert any(problem.startswith("summaries: ") for problem in problems)
 
@@ -96,7 +96,7 @@ def slow() -> Iterator[SlowServer]:
         yield server
 
 
-@pytest.mark.parametrize(("place", "runtime", "way", "number"), CASES, indirect=["place", "runtime"])
+@pytest.mark.parametrize(("location", "runtime", "way", "number"), CASES, indirect=["location", "runtime"])
 async def test_nothing_is_lost_for_a_models_sake(
     open_memory: OpenMemory, runtime: Runtime, clock: FakeClock, slow: SlowServer, way: str, number: int, run: Run
 ) -> None:

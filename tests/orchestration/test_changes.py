@@ -26,7 +26,7 @@ ROWS = [
 @pytest.mark.filterwarnings("ignore:this memory is in RAM")
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
 def test_only_what_was_changed_changes(row: dict[str, Any]) -> None:
-    known = f"The user wants the assistant to {row['known']}."
+    statement = f"The user wants the assistant to {row['known']}."
     moment = datetime(2025, 1, 1, tzinfo=UTC)
 
     marks: list[str] = []
@@ -37,14 +37,14 @@ def test_only_what_was_changed_changes(row: dict[str, Any]) -> None:
 
     with Memory("memory://", model=answer, worker=False, embedder=None, clock=lambda: moment) as memory:
         ada = memory.scope(user="ada")
-        learning = ada.learnings.add(known, type="preference", confidence=0.9)
+        learning = ada.learnings.add(statement, type="preference", confidence=0.9)
         moment = datetime(2025, 6, 1, 9, tzinfo=UTC)
         memory.remember([{"role": role, "content": text} for role, text in row["turns"]], user="ada")
         assert marks == [row["prompt"]], "the prompt has changed since; record the answer again"
         texts = {item.id: item.text for item in ada.memories.list()}
         if not row["changes"]:
-            assert texts[f"learning:{learning.id}"] == known
+            assert texts[f"learning:{learning.id}"] == statement
             return
-        assert known not in texts.values()
-        wanted = re.findall(r"'([^']+)'", row["new"])
-        assert any(all(word in text for word in wanted) for text in texts.values())
+        assert statement not in texts.values()
+        words = re.findall(r"'([^']+)'", row["new"])
+        assert any(all(word in text for word in words) for text in texts.values())

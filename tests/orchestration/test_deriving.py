@@ -40,17 +40,22 @@ async def fact(memory: Any, key: str = "location") -> Any:
 
 async def test_a_fact_names_its_message_and_its_maker(memory: Any, run: Run) -> None:
     thread = await tell(memory, "I live in Lisbon.")
-    found = await fact(memory)
-    assert (found.value, found.sources, found.actor, found.trust) == ("Lisbon", (f"{thread}#1",), "processor", "user")
-    traced = await do(memory.why(found))
+    location = await fact(memory)
+    assert (location.value, location.sources, location.actor, location.trust) == (
+        "Lisbon",
+        (f"{thread}#1",),
+        "processor",
+        "user",
+    )
+    traced = await do(memory.why(location))
     assert [message.text for message in traced.messages] == ["I live in Lisbon."]
 
 
 @pytest.mark.parametrize("ns", ["global", "workflow:intake", "agent:desk"])
 async def test_a_thread_of_no_user_is_read_into_its_own_namespace(memory: Any, run: Run, ns: str) -> None:
     thread = await tell(memory, "I live in Lisbon.", ns=ns)
-    found = await do(memory.facts.get(ns, "location"))
-    assert (found.value, found.sources) == ("Lisbon", (f"{thread}#1",))
+    fact = await do(memory.facts.get(ns, "location"))
+    assert (fact.value, fact.sources) == ("Lisbon", (f"{thread}#1",))
     assert all((queue.waiting, queue.dead) == (0, 0) for queue in await do(memory.jobs.backlog()))
 
 
@@ -66,7 +71,7 @@ async def test_the_same_again_makes_it_surer(memory: Any, run: Run) -> None:
 async def test_a_contradiction_takes_its_place_and_history_keeps_both(memory: Any, run: Run) -> None:
     thread = await tell(memory, "I live in Lisbon.")
     await tell(memory, "I moved to Porto.", thread=thread)
-    assert [one.value for one in await do(memory.facts.history("user:ada", "location"))] == ["Lisbon", "Porto"]
+    assert [version.value for version in await do(memory.facts.history("user:ada", "location"))] == ["Lisbon", "Porto"]
     assert (await fact(memory)).sources == (f"{thread}#2",)
 
 
@@ -84,25 +89,25 @@ async def test_a_rejected_value_stays_rejected_until_it_is_said_again(memory: An
 async def test_a_correction_finds_what_it_corrects_in_the_turn_before(memory: Any, run: Run) -> None:
     thread = await tell(memory, "I live in Lisbon.")
     await tell(memory, "No, it's Porto, not Lisbon.", thread=thread)
-    found = await fact(memory)
-    assert (found.value, found.reason.startswith("correction by en.location.")) == ("Porto", True)
+    location = await fact(memory)
+    assert (location.value, location.reason.startswith("correction by en.location.")) == ("Porto", True)
 
 
 async def test_agreeing_does_not_overwrite_a_name(memory: Any, run: Run) -> None:
     thread = await tell(memory, "My name is Ada.")
     await tell(memory, "Actually, yes.", "No, thanks.", "Actually, that's Great.", thread=thread)
-    assert [(one.key, one.value) for one in await do(memory.facts.list("user:ada"))] == [("name", "Ada")]
+    assert [(item.key, item.value) for item in await do(memory.facts.list("user:ada"))] == [("name", "Ada")]
 
 
 async def test_two_speakers_do_not_merge_into_one_profile(memory: Any, run: Run) -> None:
     thread = (await do(memory.threads.create("user:ada", metadata={"speaker": "Ada Lovelace"}))).id
-    said = [
+    messages = [
         {"role": "user", "name": "Ada Lovelace", "content": "I live in Porto."},
         {"role": "user", "name": "Bob", "content": "I live in Oslo. I am allergic to nuts."},
         {"role": "user", "name": "ada", "content": "I'm a vegetarian."},
     ]
-    await tell(memory, *said, thread=thread)
-    facts = {one.key: one.value for one in await do(memory.facts.list("user:ada"))}
+    await tell(memory, *messages, thread=thread)
+    facts = {item.key: item.value for item in await do(memory.facts.list("user:ada"))}
     assert facts == {"location": "Porto", "diet": "vegetarian"}
 
 
@@ -138,8 +143,8 @@ async def test_what_a_user_quotes_from_the_web_is_not_their_word(memory: Any, ru
 
 
 async def test_facts_of_an_agents_thread_belong_to_the_user_it_is_with(memory: Any, run: Run) -> None:
-    made = await do(memory.threads.create("agent:helper", metadata={"user": "ada"}))
-    await tell(memory, "I live in Lisbon.", thread=made.id)
+    thread = await do(memory.threads.create("agent:helper", metadata={"user": "ada"}))
+    await tell(memory, "I live in Lisbon.", thread=thread.id)
     assert (await fact(memory)).value == "Lisbon"
 
 
@@ -157,8 +162,8 @@ async def test_a_model_is_asked_for_users_alone(open_memory: OpenMemory, runtime
     injected = [Message(role=row["role"], content=row["text"], trust=row["trust"]) for row in INJECTIONS[:20]]
     thread = await tell(memory, *injected, {"role": "assistant", "content": "I live in Paris."}, "I live in Lisbon.")
     assert len(model.asked) == 1 and "Lisbon" in model.asked[0]
-    found = await fact(memory)
-    assert (found.value, found.sources) == ("Lisbon", (f"{thread}#22",))
+    location = await fact(memory)
+    assert (location.value, location.sources) == ("Lisbon", (f"{thread}#22",))
 
 
 async def test_a_model_may_repair_its_answer_once(open_memory: OpenMemory, runtime: Runtime, run: Run) -> None:

@@ -33,46 +33,46 @@ async def everything(memory: Any) -> None:
 
 
 async def test_each_event_is_told_with_ids_and_sizes_only(memory: Any, run: Run) -> None:
-    told: list[Any] = []
+    events: list[Any] = []
     for name in EVENTS:
-        memory.on(name, told.append)
+        memory.on(name, events.append)
     await everything(memory)
-    assert {event.name for event in told} == set(EVENTS)
-    assert {event.org for event in told} == {memory.org}
-    for event in told:
+    assert {event.name for event in events} == set(EVENTS)
+    assert {event.org for event in events} == {memory.org}
+    for event in events:
         assert CANARY not in str(event.data)
         assert all(isinstance(value, str | int | float | bool | None) for value in event.data.values())
-    first = next(event for event in told if event.name == "message")
+    first = next(event for event in events if event.name == "message")
     assert first.data["first"] == 1 and first.data["count"] == 2 and first.data["characters"] > 0
-    assert {event.data["action"] for event in told if event.name == "fact"} >= {"derive", "set"}
+    assert {event.data["action"] for event in events if event.name == "fact"} >= {"derive", "set"}
 
 
 async def test_what_was_not_committed_is_not_told(memory: Any, run: Run) -> None:
-    told: list[Any] = []
+    events: list[Any] = []
     thread = await do(memory.threads.create("user:ada"))
     await do(memory.threads.append(thread.id, "one", key="k"))
-    memory.on("message", told.append)
+    memory.on("message", events.append)
     await do(memory.threads.append(thread.id, "one", key="k"))
     with pytest.raises(UsageError):
         await do(memory.threads.append(thread.id, {"role": "nobody", "content": "x"}))
-    assert told == []
+    assert events == []
 
 
 async def test_a_hook_comes_off_and_a_failing_one_stops_nothing(memory: Any, run: Run, caplog: Any) -> None:
-    told: list[Any] = []
+    events: list[Any] = []
 
     def broken(event: Any) -> None:
         raise ValueError(CANARY)
 
-    off, off_broken = memory.on("fact", told.append), memory.on("fact", broken)
+    off, off_broken = memory.on("fact", events.append), memory.on("fact", broken)
     await do(memory.facts.set("user:ada", "a", 1))
-    assert len(told) == 1 and "a hook on fact failed: ValueError" in caplog.text and CANARY not in caplog.text
+    assert len(events) == 1 and "a hook on fact failed: ValueError" in caplog.text and CANARY not in caplog.text
     off()
     off()
     off_broken()
     assert memory._core.shared.events.listening is False
     await do(memory.facts.set("user:ada", "a", 2))
-    assert len(told) == 1
+    assert len(events) == 1
 
 
 def test_wrong_hooks_are_refused(tmp_path: Any) -> None:
@@ -94,7 +94,7 @@ async def test_opentelemetry_counts_events_and_times_work(memory: Any, run: Run)
     await do(memory.process("gc"))
     names = {span.name for span in spans.get_finished_spans()}
     assert names >= {f"memorist.{name}" for name in ("job", "recall", "context", "fold", "process")}
-    told = reader.get_metrics_data().to_json()
+    metrics = reader.get_metrics_data().to_json()
     for name in ("message", "fact", "fold", "forget", "recall", "context"):
-        assert f'"event": "{name}"' in told
-    assert CANARY not in told and CANARY not in str([span.to_json() for span in spans.get_finished_spans()])
+        assert f'"event": "{name}"' in metrics
+    assert CANARY not in metrics and CANARY not in str([span.to_json() for span in spans.get_finished_spans()])

@@ -62,9 +62,9 @@ async def test_a_function_gets_what_is_known_and_its_turn_is_kept(memory: Any, r
 @pytest.mark.parametrize("agent", [Runs(), Invokes()])
 async def test_objects_that_run_or_invoke(memory: Any, agent: Any, run: Run) -> None:
     answer = await do(run_with_memory(agent, "Hello, agent", memory=memory, user="ada"))
-    said = answer if isinstance(answer, str) else answer["content"]
-    assert said in ("ran True", "invoked with Hello, agent")
-    assert await thread_of(memory) == [("user", "Hello, agent"), ("assistant", said)]
+    reply = answer if isinstance(answer, str) else answer["content"]
+    assert reply in ("ran True", "invoked with Hello, agent")
+    assert await thread_of(memory) == [("user", "Hello, agent"), ("assistant", reply)]
 
 
 @pytest.mark.parametrize("agent", [RunsAsync(), InvokesAsync()])
@@ -81,10 +81,10 @@ async def test_the_five_most_used_sure_preferences_go_in_and_are_counted(memory:
     own = memory.scope(user="ada")
     ids = []
     for number in range(7):
-        made = await do(own.learnings.add(f"likes colour number {number}", confidence=0.9))
-        ids.append(made.id)
+        learning = await do(own.learnings.add(f"likes colour number {number}", confidence=0.9))
+        ids.append(learning.id)
         for _ in range(number):
-            await do(own.learnings.used([made.id]))
+            await do(own.learnings.used([learning.id]))
     await do(own.learnings.add("likes borders", confidence=0.7))
     prompts: list[str] = []
     await do(run_with_memory(lambda prompt: prompts.append(prompt) or "ok", "zzz", memory=memory, user="ada"))
@@ -102,8 +102,8 @@ async def test_what_is_recalled_from_the_web_is_labelled_and_fenced(memory: Any,
     agent = lambda prompt: prompts.append(prompt) or "ok"  # noqa: E731
     await do(run_with_memory(agent, "rules about the harbour?", memory=memory, user="ada"))
     assert 'trust="web"' in prompts[0]
-    fenced, _, asked = prompts[0].partition("\n\nUser: ")
-    assert trap in (unfence("recalled_memory", MEMORY_NOTE, fenced) or "") and trap not in asked
+    fenced, _, question = prompts[0].partition("\n\nUser: ")
+    assert trap in (unfence("recalled_memory", MEMORY_NOTE, fenced) or "") and trap not in question
 
 
 async def test_a_failing_agent_records_nothing(memory: Any, run: Run) -> None:
@@ -134,8 +134,10 @@ async def test_a_task_recalls_remembers_and_appends(memory: Any, run: Run) -> No
     output = await do(review("a letter from the city of Lisbon"))
     assert output["knew"] == ["city: Lisbon"]
     assert (await do(memory.facts.get("workflow:w", "last"))).value == output
-    found = await do(memory.threads.recent("reviews"))
-    assert [m.role for m in found] == ["user", "assistant"] and found[0].text == "a letter from the city of Lisbon"
+    messages = await do(memory.threads.recent("reviews"))
+    assert [m.role for m in messages] == ["user", "assistant"] and messages[
+        0
+    ].text == "a letter from the city of Lisbon"
     assert review.__name__ == "review"
 
 

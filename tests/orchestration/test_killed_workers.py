@@ -38,8 +38,8 @@ def test_each_derived_row_is_there_exactly_once(
             seconds=3600 if SOAK else 240,
         )
         assert memory.jobs.dead() == []
-        found = count(memory, THREADS)
-        assert (found["twice"], found["missing"]) == (0, 0), found
+        counts = count(memory, THREADS)
+        assert (counts["twice"], counts["missing"]) == (0, 0), counts
         assert killed >= 1
 
 

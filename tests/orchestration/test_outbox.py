@@ -26,7 +26,7 @@ from .models import Scripted, down, item, items
 LISBON = items(item("location", "Lisbon", "I live in Lisbon"))
 
 
-async def said(memory: Any, *texts: str, ns: str = "user:ada") -> Any:
+async def append_texts(memory: Any, *texts: str, ns: str = "user:ada") -> Any:
     """A thread in which a user said this, and its receipts."""
     thread = await do(memory.threads.create(ns))
     return thread, await do(memory.threads.append(thread.id, *texts))
@@ -41,14 +41,14 @@ async def location(memory: Any) -> Any:
 
 
 async def test_a_job_is_committed_with_its_evidence(memory: Any, run: Run) -> None:
-    thread, receipts = await said(memory, "I live in Lisbon.")
-    assert [(one.durable, one.indexed, one.derived) for one in receipts] == [(True, False, "pending")]
+    thread, receipts = await append_texts(memory, "I live in Lisbon.")
+    assert [(receipt.durable, receipt.indexed, receipt.derived) for receipt in receipts] == [(True, False, "pending")]
     assert [job.item for job in await memory._core.scan(Job, "index")] == [f"thread:{thread.id}"]
 
 
 async def test_indexing_lags_since_the_append_that_waits_for_it(memory: Any, run: Run, clock: FakeClock) -> None:
     """A process that appends for days: the row it ensures is of now, not of its first append."""
-    thread, _ = await said(memory, "one", "two")
+    thread, _ = await append_texts(memory, "one", "two")
     await do(memory.threads.append(thread.id, "three"))
     for _ in range(2):
         await outbox(memory).drain()
@@ -64,7 +64,7 @@ async def test_indexing_lags_since_the_append_that_waits_for_it(memory: Any, run
 
 
 async def test_a_refused_append_leaves_no_job(memory: Any, run: Run) -> None:
-    thread, _ = await said(memory, "one")
+    thread, _ = await append_texts(memory, "one")
     await outbox(memory).drain()
     batch = memory._core.batched()
     await Threads(batch).append(thread.id, "two")
@@ -76,18 +76,18 @@ async def test_a_refused_append_leaves_no_job(memory: Any, run: Run) -> None:
 
 
 async def test_wait_works_until_a_message_is_indexed_and_derived(memory: Any, run: Run) -> None:
-    _, receipts = await said(memory, "I live in Lisbon.", "Thanks!")
-    done = await do(memory.wait(receipts))
-    assert [(one.indexed, one.derived) for one in done] == [(True, "done"), (True, "done")]
+    _, receipts = await append_texts(memory, "I live in Lisbon.", "Thanks!")
+    settled = await do(memory.wait(receipts))
+    assert [(receipt.indexed, receipt.derived) for receipt in settled] == [(True, "done"), (True, "done")]
     assert (await location(memory)).value == "Lisbon"
     await outbox(memory).drain()  # the fact itself waits to be indexed
-    assert [(one.waiting, one.dead) for one in await do(memory.jobs.backlog())] == [(0, 0), (0, 0)]
+    assert [(queue.waiting, queue.dead) for queue in await do(memory.jobs.backlog())] == [(0, 0), (0, 0)]
 
 
 async def test_without_extraction_nothing_is_pending(open_memory: OpenMemory, run: Run) -> None:
     memory = open_memory(extract=None)
-    _, receipts = await said(memory, "I live in Lisbon.")
-    assert [one.derived for one in await do(memory.wait(receipts))] == ["none"]
+    _, receipts = await append_texts(memory, "I live in Lisbon.")
+    assert [receipt.derived for receipt in await do(memory.wait(receipts))] == ["none"]
     assert await location(memory) is None
 
 
@@ -95,10 +95,10 @@ async def test_a_failed_job_comes_back_later_and_later(
     open_memory: OpenMemory, runtime: Runtime, clock: FakeClock, run: Run
 ) -> None:
     memory = open_memory(model=Scripted(runtime.blocking, down(2), down(3), LISBON))
-    await said(memory, "I live in Lisbon.")
+    await append_texts(memory, "I live in Lisbon.")
     work = outbox(memory)
     assert await work.drain() == 3  # with the index job of the fact that the rules read meanwhile
-    (queue,) = [one for one in await do(memory.jobs.backlog()) if one.queue == "derive"]
+    (queue,) = [queue_state for queue_state in await do(memory.jobs.backlog()) if queue_state.queue == "derive"]
     assert (queue.waiting, queue.failing, queue.dead) == (1, 1, 0)
     assert queue.reasons == ("ModelError: status 500",)
     assert await work.drain() == 0
@@ -117,7 +117,7 @@ async def test_messages_wait_for_a_model_that_is_away_however_long_and_the_rules
 ) -> None:
     model = Scripted(runtime.blocking, *(down(4) for _ in range(2 * MAX_ATTEMPTS)), LISBON)
     memory = open_memory(model=model)
-    thread, receipts = await said(memory, "I live in Lisbon.")
+    thread, receipts = await append_texts(memory, "I live in Lisbon.")
     for _ in range(2 * MAX_ATTEMPTS):
         await outbox(memory).drain()
         clock.advance(7_200)  # the longest wait is an hour, and some chance
@@ -125,7 +125,9 @@ async def test_messages_wait_for_a_model_that_is_away_however_long_and_the_rules
     states = await do(memory.wait(receipts, timeout=0))
     assert [(state.derived, state.read_by) for state in states] == [("pending", "rules")]
     problems = (await do(memory.doctor())).problems
-    assert any("1 jobs in derive failed and will be tried again" in one and "status 503" in one for one in problems)
+    assert any(
+        "1 jobs in derive failed and will be tried again" in problem and "status 503" in problem for problem in problems
+    )
     assert (await location(memory)).value == "Lisbon", "the rules have read it"
     # What is said while the job waits for its next attempt is read by the rules before the next answer.
     await do(memory.threads.append(thread.id, "My name is Ada."))
@@ -134,7 +136,7 @@ async def test_messages_wait_for_a_model_that_is_away_however_long_and_the_rules
     assert len(model.asked) == 2 * MAX_ATTEMPTS, "no answer waits for the model"
     await outbox(memory).drain()
     assert [state.derived for state in await do(memory.wait(receipts, timeout=0))] == ["done"]
-    assert not [one for one in (await do(memory.doctor())).problems if "derive" in one]
+    assert not [problem for problem in (await do(memory.doctor())).problems if "derive" in problem]
 
 
 async def test_remember_answers_with_what_the_rules_read_after_one_failed_call(
@@ -150,7 +152,7 @@ async def test_remember_answers_with_what_the_rules_read_after_one_failed_call(
     assert len(model.asked) == 1
     for understood, value in ((first, "Lisbon"), (second, "Ada")):
         assert [item.value for item in understood.stored] == [value]
-        assert [(one.derived, one.read_by) for one in understood.receipts] == [("pending", "rules")]
+        assert [(receipt.derived, receipt.read_by) for receipt in understood.receipts] == [("pending", "rules")]
 
 
 async def test_remember_does_not_wait_for_the_tokens_of_tomorrow(
@@ -162,7 +164,7 @@ async def test_remember_does_not_wait_for_the_tokens_of_tomorrow(
     await do(memory.remember("I live in Lisbon.", user="ada"))
     understood = await do(memory.remember("My name is Ada.", user="ada"))
     assert monotonic() - began < 10
-    assert [(one.derived, one.read_by) for one in understood.receipts] == [("pending", None)]
+    assert [(receipt.derived, receipt.read_by) for receipt in understood.receipts] == [("pending", None)]
     assert understood.stored == []
 
 
@@ -173,23 +175,23 @@ async def test_a_bad_answer_is_a_dead_letter_at_once_and_the_thread_goes_on(
     # together, then the first alone, then the second alone
     model = Scripted(runtime.blocking, *["no JSON", "still none"] * 2, porto, LISBON, items())
     memory = open_memory(model=model)
-    thread, receipts = await said(memory, "I live in Lisbon.", "I moved to Porto.")
-    done = await do(memory.wait(receipts))
-    assert [one.derived for one in done] == ["failed", "done"]
+    thread, receipts = await append_texts(memory, "I live in Lisbon.", "I moved to Porto.")
+    settled = await do(memory.wait(receipts))
+    assert [receipt.derived for receipt in settled] == ["failed", "done"]
     assert (await location(memory)).value == "Porto"
     (dead,) = await do(memory.jobs.dead())
     assert dead.error.startswith("ModelError: invalid: no operations")
-    assert [one.dead for one in await do(memory.jobs.backlog())] == [0, 1]
+    assert [queue.dead for queue in await do(memory.jobs.backlog())] == [0, 1]
     assert await do(memory.jobs.retry_dead()) == 1
-    assert [one.derived for one in await do(memory.wait(receipts))] == ["done", "done"]
+    assert [receipt.derived for receipt in await do(memory.wait(receipts))] == ["done", "done"]
     assert await do(memory.jobs.dead()) == []
     assert (await location(memory)).value == "Porto", "what was said later still holds"
     again = await do(memory.threads.append(thread.id, "Bye."))
-    assert [one.derived for one in await do(memory.wait(again))] == ["done"]
+    assert [receipt.derived for receipt in await do(memory.wait(again))] == ["done"]
 
 
 async def test_a_job_whose_workers_keep_dying_is_poison(memory: Any, clock: FakeClock, run: Run) -> None:
-    await said(memory, "I live in Lisbon.")
+    await append_texts(memory, "I live in Lisbon.")
     await outbox(memory).drain(("index",))
     for _ in range(MAX_ATTEMPTS):
         claimed = await memory._core.store.claim(
@@ -209,15 +211,15 @@ async def test_poison_is_skipped_and_the_rest_of_the_thread_goes_on(
     """A message that its readers die of: they leave their lease behind, and the others do not pay for it."""
     memory = open_memory()
     texts = ["I live in Lisbon.", "deadly", "My name is John.", "No, it's Jon, not John.", "Bye."]
-    _, receipts = await said(memory, *texts)
+    _, receipts = await append_texts(memory, *texts)
     read = Reading._extract
     deaths: list[int] = []
 
-    async def dies(self: Reading, message: Any, owner: Any, known: Any) -> Any:
+    async def dies(self: Reading, message: Any, owner: Any, memories: Any) -> Any:
         if message.text == "deadly":
             deaths.append(message.seq)
             raise KeyboardInterrupt
-        return await read(self, message, owner, known)
+        return await read(self, message, owner, memories)
 
     monkeypatch.setattr(Reading, "_extract", dies)
     for _ in range(MAX_ATTEMPTS + 4):
@@ -225,17 +227,17 @@ async def test_poison_is_skipped_and_the_rest_of_the_thread_goes_on(
             await outbox(memory).drain()
         except KeyboardInterrupt:
             clock.advance(61)
-    states = [one.derived for one in await do(memory.wait(receipts, timeout=0))]
+    states = [receipt.derived for receipt in await do(memory.wait(receipts, timeout=0))]
     assert states == ["done", "failed", "done", "done", "done"]
     assert len(deaths) <= MAX_ATTEMPTS + 1
     assert (await location(memory)).value == "Lisbon"
     assert (await do(memory.facts.get("user:ada", "name"))).value == "Jon", "a correction behind it finds its fact"
     (dead,) = await do(memory.jobs.dead())
     assert (dead.queue, dead.payload) == ("reread", {"seqs": [2]}) and dead.error.startswith("poison")
-    assert any("1 dead letters in derive: poison" in one for one in (await do(memory.doctor())).problems)
+    assert any("1 dead letters in derive: poison" in problem for problem in (await do(memory.doctor())).problems)
     monkeypatch.setattr(Reading, "_extract", read)
     assert await do(memory.jobs.retry_dead()) == 1
-    assert [one.derived for one in await do(memory.wait(receipts))] == ["done"] * 5
+    assert [receipt.derived for receipt in await do(memory.wait(receipts))] == ["done"] * 5
 
 
 async def test_an_append_revives_what_was_given_up_and_the_reason_stays_visible(
@@ -250,24 +252,29 @@ async def test_an_append_revives_what_was_given_up_and_the_reason_stays_visible(
 
     monkeypatch.setattr(Deriver, "run", fail_first)
     memory = open_memory()
-    thread, first = await said(memory, "I live in Lisbon.")
+    thread, first = await append_texts(memory, "I live in Lisbon.")
     for _ in range(MAX_ATTEMPTS + 1):
         await outbox(memory).drain()
         clock.advance(500)
-    assert [one.derived for one in await do(memory.wait(first, timeout=0))] == ["failed"]
+    assert [receipt.derived for receipt in await do(memory.wait(first, timeout=0))] == ["failed"]
     second = await do(memory.threads.append(thread.id, "I moved to Porto."))
     await outbox(memory).drain(("index",))
-    assert [one.derived for one in await do(memory.wait([*first, *second], timeout=0))] == ["pending", "pending"]
-    (queue,) = [one for one in await do(memory.jobs.backlog()) if one.queue == "derive"]
+    assert [receipt.derived for receipt in await do(memory.wait([*first, *second], timeout=0))] == [
+        "pending",
+        "pending",
+    ]
+    (queue,) = [queue_state for queue_state in await do(memory.jobs.backlog()) if queue_state.queue == "derive"]
     assert (queue.waiting, queue.failing, queue.dead) == (1, 1, 0)
     assert queue.reasons == ("InvalidValue: a part is broken",)
-    assert any("tried again: InvalidValue: a part is broken" in one for one in (await do(memory.doctor())).problems)
+    assert any(
+        "tried again: InvalidValue: a part is broken" in problem for problem in (await do(memory.doctor())).problems
+    )
     await outbox(memory).drain()  # once more broken: it has all its attempts again
     clock.advance(2)
     await outbox(memory).drain()
-    assert [one.derived for one in await do(memory.wait([*first, *second], timeout=0))] == ["done", "done"]
+    assert [receipt.derived for receipt in await do(memory.wait([*first, *second], timeout=0))] == ["done", "done"]
     assert (await location(memory)).value == "Porto"
-    assert not [one for one in (await do(memory.doctor())).problems if "derive" in one]
+    assert not [problem for problem in (await do(memory.doctor())).problems if "derive" in problem]
 
 
 async def test_an_append_does_not_revive_what_a_model_answered_badly_for(
@@ -275,10 +282,10 @@ async def test_an_append_does_not_revive_what_a_model_answered_badly_for(
 ) -> None:
     model = Scripted(runtime.blocking, "no JSON", "still none", items())
     memory = open_memory(model=model)
-    thread, receipts = await said(memory, "I live in Lisbon.")
+    thread, receipts = await append_texts(memory, "I live in Lisbon.")
     await do(memory.wait(receipts))
     more = await do(memory.threads.append(thread.id, "Thanks!"))
-    assert [one.derived for one in await do(memory.wait([*receipts, *more]))] == ["failed", "done"]
+    assert [receipt.derived for receipt in await do(memory.wait([*receipts, *more]))] == ["failed", "done"]
     assert len(await do(memory.jobs.dead())) == 1 and len(model.asked) == 2, "thanks are not worth a call"
 
 
@@ -289,38 +296,43 @@ async def test_indexing_is_tried_again_for_as_long_as_it_fails(
 
     finished = Indexer._finish_entries
 
-    async def breaks(self: Any, *given: Any) -> Any:
+    async def breaks(self: Any, *arguments: Any) -> Any:
         raise ValueError
 
     monkeypatch.setattr(Indexer, "_finish_entries", breaks)
-    thread, receipts = await said(memory, "I live in Lisbon.")
+    thread, receipts = await append_texts(memory, "I live in Lisbon.")
     for _ in range(3 * MAX_ATTEMPTS):
         await outbox(memory).drain()
         clock.advance(400)
     assert await do(memory.jobs.dead()) == []
-    assert any("jobs in index failed" in one and "ValueError" in one for one in (await do(memory.doctor())).problems)
+    assert any(
+        "jobs in index failed" in problem and "ValueError" in problem
+        for problem in (await do(memory.doctor())).problems
+    )
     monkeypatch.setattr(Indexer, "_finish_entries", finished)
     await do(memory.threads.append(thread.id, "And I work as a nurse."))
     await outbox(memory).drain()
     assert (await location(memory)).value == "Lisbon"
-    assert [(one.indexed, one.derived) for one in await do(memory.wait(receipts, timeout=0))] == [(True, "done")]
+    assert [(receipt.indexed, receipt.derived) for receipt in await do(memory.wait(receipts, timeout=0))] == [
+        (True, "done")
+    ]
 
 
 async def test_poison_in_the_index_shows_in_receipts_too(memory: Any, clock: FakeClock, run: Run) -> None:
-    _, receipts = await said(memory, "I live in Lisbon.")
+    _, receipts = await append_texts(memory, "I live in Lisbon.")
     for _ in range(MAX_ATTEMPTS):
         await memory._core.store.claim("index", owner="killed", now=memory._core.now(), lease=1_000_000, org=memory.org)
         clock.advance(2)
     await outbox(memory).drain()
     (dead,) = await do(memory.jobs.dead())
     assert dead.queue == "index" and dead.error.startswith("poison")
-    assert [one.derived for one in await do(memory.wait(receipts, timeout=0))] == ["failed"]
+    assert [receipt.derived for receipt in await do(memory.wait(receipts, timeout=0))] == ["failed"]
     assert await do(memory.jobs.retry_dead()) == 1
-    assert [one.derived for one in await do(memory.wait(receipts))] == ["done"]
+    assert [receipt.derived for receipt in await do(memory.wait(receipts))] == ["done"]
 
 
 async def test_a_leased_job_is_left_alone_until_its_lease_ends(memory: Any, clock: FakeClock, run: Run) -> None:
-    await said(memory, "I live in Lisbon.")
+    await append_texts(memory, "I live in Lisbon.")
     await memory._core.store.claim("index", owner="other", now=memory._core.now(), lease=60_000_000, org=memory.org)
     assert await outbox(memory).drain() == 0
     clock.advance(61)
@@ -336,14 +348,14 @@ async def test_progress_extends_the_lease_and_forgives_failures(
         return items()
 
     memory = open_memory(model=Scripted(runtime.blocking, slowly))
-    _, receipts = await said(memory, "I live in Lisbon.", "And in Porto.", "And in Faro.")
+    _, receipts = await append_texts(memory, "I live in Lisbon.", "And in Porto.", "And in Faro.")
     await outbox(memory).drain()
-    assert [one.derived for one in await do(memory.wait(receipts, timeout=0))] == ["done", "done", "done"]
+    assert [receipt.derived for receipt in await do(memory.wait(receipts, timeout=0))] == ["done", "done", "done"]
     assert await memory._core.scan(Job, "derive") == []
 
 
 async def test_a_worker_that_lost_its_lease_writes_nothing(memory: Any, clock: FakeClock, run: Run) -> None:
-    _, receipts = await said(memory, "I live in Lisbon.")
+    _, receipts = await append_texts(memory, "I live in Lisbon.")
     await outbox(memory).drain(("index",))
     (job,) = await memory._core.store.claim(
         "derive", owner="stale", now=memory._core.now(), lease=60_000_000, org=memory.org
@@ -353,39 +365,39 @@ async def test_a_worker_that_lost_its_lease_writes_nothing(memory: Any, clock: F
     with pytest.raises(Conflict):
         await Deriver(memory._core).run(job)
     assert (await location(memory)).version == 1
-    assert [one.derived for one in await do(memory.wait(receipts))] == ["done"]
+    assert [receipt.derived for receipt in await do(memory.wait(receipts))] == ["done"]
 
 
 async def test_many_workers_at_once_derive_each_fact_once(memory: Any, together: Together, run: Run) -> None:
     thread = await do(memory.threads.create("user:ada"))
     for number in range(6):
         await do(memory.threads.append(thread.id, f"My favourite number is {number}."))
-    others = [await said(memory, "I live in Lisbon.", ns=f"user:u{number}") for number in range(6)]
+    others = [await append_texts(memory, "I live in Lisbon.", ns=f"user:u{number}") for number in range(6)]
     await together([lambda: outbox(memory).drain() for _ in range(4)])
     await outbox(memory).drain()
     for number in range(len(others)):
         fact = await do(memory.facts.get(f"user:u{number}", "location"))
         assert (fact.value, fact.version, len(fact.sources)) == ("Lisbon", 1, 1)
-    assert [(one.waiting, one.dead) for one in await do(memory.jobs.backlog())] == [(0, 0), (0, 0)]
+    assert [(queue.waiting, queue.dead) for queue in await do(memory.jobs.backlog())] == [(0, 0), (0, 0)]
 
 
 async def test_a_thread_deleted_meanwhile_ends_its_jobs(memory: Any, run: Run) -> None:
-    thread, receipts = await said(memory, "I live in Lisbon.")
+    thread, receipts = await append_texts(memory, "I live in Lisbon.")
     await outbox(memory).drain(("index",))
     await do(memory.threads.delete(thread.id))
     await outbox(memory).drain()
     assert await memory._core.scan(Job, "derive") == []
     assert await location(memory) is None
-    assert [one.derived for one in await do(memory.wait(receipts, timeout=0))] == ["pending"]
+    assert [receipt.derived for receipt in await do(memory.wait(receipts, timeout=0))] == ["pending"]
 
 
 async def test_a_handle_of_one_user_sees_only_their_jobs(open_memory: OpenMemory, runtime: Runtime, run: Run) -> None:
     memory = open_memory(model=Scripted(runtime.blocking, "no JSON"))
-    await said(memory, "I live in Lisbon.")
+    await append_texts(memory, "I live in Lisbon.")
     await outbox(memory).drain()
     other, own = memory.scope(user="bob"), memory.scope(user="ada")
     assert await do(other.jobs.dead()) == []
-    assert [one.dead for one in await do(other.jobs.backlog())] == [0, 0]
+    assert [queue.dead for queue in await do(other.jobs.backlog())] == [0, 0]
     assert await do(other.jobs.retry_dead()) == 0
     assert len(await do(own.jobs.dead())) == 1
 
@@ -395,7 +407,7 @@ async def test_an_unexpected_error_is_kept_by_kind_alone(
 ) -> None:
     secret = "I live in Lisbon"
     memory = open_memory(model=Scripted(runtime.blocking, KeyError(secret)))
-    await said(memory, f"{secret}.")
+    await append_texts(memory, f"{secret}.")
     for _ in range(MAX_ATTEMPTS + 1):
         await outbox(memory).drain()
         clock.advance(500)
@@ -405,7 +417,7 @@ async def test_an_unexpected_error_is_kept_by_kind_alone(
 
 
 async def test_deriving_twice_changes_nothing(memory: Any, run: Run) -> None:
-    thread, receipts = await said(memory, "I live in Lisbon.", "I prefer short answers.")
+    thread, receipts = await append_texts(memory, "I live in Lisbon.", "I prefer short answers.")
     await do(memory.wait(receipts))
     before = await memory._core.scan(Fact)
     learned = await do(memory.learnings.list(user="ada", min_confidence=0))

@@ -44,8 +44,8 @@ async def long_thread(memory: Any, turns: int = 30) -> str:
     thread = await do(memory.threads.create("user:ada"))
     for number in range(turns):
         await do(memory.threads.append(thread.id, sentence(number), {"role": "assistant", "content": "Noted."}))
-    found: str = thread.id
-    return found
+    thread_id: str = thread.id
+    return thread_id
 
 
 async def test_the_collector_removes_what_expired(memory: Any, clock: FakeClock, run: Run) -> None:
@@ -96,10 +96,13 @@ async def test_the_tidier_applies_a_plan_for_each_user_that_can_be_undone(memory
 async def test_summarizer_and_limiter_fold_what_outgrew_its_room(memory: Any, run: Run) -> None:
     thread = await long_thread(memory)
     reports = await do(memory.process(Summarizer(max_tokens=50_000), TokenLimiter(400)))
-    assert [(one.processor, one.seen, one.changed) for one in reports] == [("summarizer", 1, 0), ("limiter", 1, 1)]
+    assert [(report.processor, report.seen, report.changed) for report in reports] == [
+        ("summarizer", 1, 0),
+        ("limiter", 1, 1),
+    ]
     (summary,) = await do(memory.threads.summaries(thread))
-    left = [m.tokens for m in await do(memory.threads.messages(thread, after=summary.last))]
-    assert sum(left) + summary.tokens <= 400
+    remaining_tokens = [m.tokens for m in await do(memory.threads.messages(thread, after=summary.last))]
+    assert sum(remaining_tokens) + summary.tokens <= 400
     (again,) = await do(memory.process(TokenLimiter(400)))
     assert (again.seen, again.changed) == (0, 0)
 
@@ -172,9 +175,9 @@ async def test_another_embedder_is_noticed_and_everything_embedded_anew(open_mem
     entries = await second._core.scan(Entry, "user:ada")
     assert {entry.embedder for entry in entries} == {"new"} and report.changed == len(entries) == 14
     assert not any("process vectors" in problem for problem in (await do(second.doctor())).problems)
-    seen = new.seen
+    texts_before = new.seen
     (again,) = await do(second.process(VectorIndexer()))
-    assert (again.changed, new.seen) == (0, seen)
+    assert (again.changed, new.seen) == (0, texts_before)
 
 
 async def test_an_interrupted_embedding_goes_on_where_it_stopped(
@@ -200,8 +203,8 @@ async def test_an_interrupted_embedding_goes_on_where_it_stopped(
     stops.dimensions = 8  # type: ignore[attr-defined]
     with pytest.raises(ModelError):
         await do(open_memory(embedder=stops).process("reindex"))
-    done = [entry.embedder for entry in await first._core.scan(Entry, "user:ada")].count("new")
-    assert done == 8
+    done_count = [entry.embedder for entry in await first._core.scan(Entry, "user:ada")].count("new")
+    assert done_count == 8
     new.seen = 0
     second = open_memory(embedder=new)
     await do(second.process("reindex"))
@@ -213,9 +216,9 @@ async def test_a_chunk_is_embedded_again_as_it_was_at_first(open_memory: OpenMem
     texts: list[str] = []
 
     def embedder(name: str) -> Any:
-        def embed(given: list[str]) -> list[list[float]]:
-            texts.extend(given)
-            return [[1.0 + len(text), 1.0] for text in given]
+        def embed(inputs: list[str]) -> list[list[float]]:
+            texts.extend(inputs)
+            return [[1.0 + len(text), 1.0] for text in inputs]
 
         embed.name, embed.dimensions = name, 2  # type: ignore[attr-defined]
         return embed
@@ -235,22 +238,22 @@ async def test_they_may_run_side_by_side(memory: Any, together: Together, run: R
     assert len(await do(memory.threads.summaries(thread))) == 1
     assert len(await do(memory.threads.messages(thread))) == 60
     reports = await do(memory.process("facts", TokenLimiter(400), "dedup"))
-    assert [(one.seen, one.changed) for one in reports] == [(0, 0), (0, 0), (0, 0)]
+    assert [(report.seen, report.changed) for report in reports] == [(0, 0), (0, 0), (0, 0)]
 
 
 async def test_any_object_with_process_is_a_processor(memory: Any, runtime: Runtime, run: Run) -> None:
     class Blocking:
-        def process(self, given: Any) -> Report:
-            given.facts.set("global", "seen", True)
+        def process(self, memory_handle: Any) -> Report:
+            memory_handle.facts.set("global", "seen", True)
             return Report("mine", 1, 1)
 
     class Awaiting:
-        async def process(self, given: Any) -> Report:
-            await given.facts.set("global", "seen", True)
+        async def process(self, memory_handle: Any) -> Report:
+            await memory_handle.facts.set("global", "seen", True)
             return Report("mine", 1, 1)
 
-    mine: Any = Blocking() if runtime.blocking else Awaiting()
-    assert [one.processor for one in await do(memory.process(mine, "gc"))] == ["mine", "gc"]
+    processor: Any = Blocking() if runtime.blocking else Awaiting()
+    assert [report.processor for report in await do(memory.process(processor, "gc"))] == ["mine", "gc"]
     assert (await do(memory.facts.get("global", "seen"))).value is True
     assert isinstance(await do(TtlGarbageCollector().process(memory)), Report)
     for wrong in ("nothing", object()):
@@ -260,9 +263,9 @@ async def test_any_object_with_process_is_a_processor(memory: Any, runtime: Runt
 
 async def test_progress_is_told(memory: Any, run: Run) -> None:
     await long_thread(memory)
-    told: list[tuple[str, int]] = []
-    await do(memory.process("facts", TokenLimiter(400), progress=lambda name, count: told.append((name, count))))
-    assert ("limiter", 1) in told and any(name == "facts" for name, _ in told)
+    progress: list[tuple[str, int]] = []
+    await do(memory.process("facts", TokenLimiter(400), progress=lambda name, count: progress.append((name, count))))
+    assert ("limiter", 1) in progress and any(name == "facts" for name, _ in progress)
 
 
 @pytest.mark.parametrize("age", ["30", "x", "-3d", "3 y"])
@@ -296,8 +299,8 @@ def counted(method: Any, calls: list[int]) -> Any:
     """The same method of a store; how many rows each call gave is noted."""
 
     async def call(*args: Any, **options: Any) -> Any:
-        found = await method(*args, **options)
-        calls.append(len(found) if isinstance(found, list) else 1)
-        return found
+        result = await method(*args, **options)
+        calls.append(len(result) if isinstance(result, list) else 1)
+        return result
 
     return call

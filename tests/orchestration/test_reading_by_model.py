@@ -41,28 +41,30 @@ class Reader(WireServer):
     def reply(self, path: str) -> Reply:
         if self.down:
             return Reply({"error": {"message": "overloaded"}}, status=self.down)
-        asked = "\n".join(str(message["content"]) for message in self.requests[-1]["messages"])
-        found = []
-        for number, text in NEW.findall(asked):
+        prompt = "\n".join(str(message["content"]) for message in self.requests[-1]["messages"])
+        operations = []
+        for number, text in NEW.findall(prompt):
             if self.bad and self.bad in text:
-                return self._said(path, {"operations": "none"})
+                return self._reply_with(path, {"operations": "none"})
             city = re.search(r"I live in (\w+)", text)
             if city:
-                found.append(item("location", city[1], city[0], m=number))
+                operations.append(item("location", city[1], city[0], m=number))
             liked = re.search(r"I like (\w+)", text)
             if liked:
-                found.append(item(f"likes.{liked[1]}", liked[1], liked[0], m=number))
-        if self.cut and self.cut in asked[asked.rindex("# NEW") :]:
-            text = json.dumps({"operations": [*found, item("boats", 7, 'I have 7 "[boats]"')]})
+                operations.append(item(f"likes.{liked[1]}", liked[1], liked[0], m=number))
+        if self.cut and self.cut in prompt[prompt.rindex("# NEW") :]:
+            text = json.dumps({"operations": [*operations, item("boats", 7, 'I have 7 "[boats]"')]})
             return Reply(openai_answer(text[:-40], stop="length"))
         if self.loops:
-            text = json.dumps({"operations": found * self.loops})
+            text = json.dumps({"operations": operations * self.loops})
             return Reply(openai_answer(text[:-40], stop="length"))
-        return self._said(path, {"operations": found})
+        return self._reply_with(path, {"operations": operations})
 
-    def _said(self, path: str, data: Any) -> Reply:
-        made = anthropic_answer(data=data, stop="tool_use") if "chat" not in path else openai_answer(json.dumps(data))
-        return Reply(made)
+    def _reply_with(self, path: str, data: Any) -> Reply:
+        completion = (
+            anthropic_answer(data=data, stop="tool_use") if "chat" not in path else openai_answer(json.dumps(data))
+        )
+        return Reply(completion)
 
 
 @pytest.fixture
@@ -80,7 +82,7 @@ def model(request: pytest.FixtureRequest, server: Reader, runtime: Runtime) -> A
     return open_openai("llama3", blocking=blocking, api_key="k", base_url=f"{server.url}/v1", retry=retry)
 
 
-async def told(memory: Any, *texts: str) -> list[Any]:
+async def append_talk(memory: Any, *texts: str) -> list[Any]:
     await do(memory.threads.create("user:ada", id="talk"))
     for number, text in enumerate(texts):
         await do(memory.threads.append("talk", text))
@@ -93,8 +95,8 @@ async def test_twenty_messages_take_few_calls_whose_cost_stats_shows(
     open_memory: OpenMemory, server: Reader, model: Any, run: Run
 ) -> None:
     memory = open_memory(model=model)
-    receipts = await told(memory, "I live in Porto.", *(f"I like {word}" for word in LIKED))
-    assert [one.derived for one in await do(memory.wait(receipts))] == ["done"]
+    receipts = await append_talk(memory, "I live in Porto.", *(f"I like {word}" for word in LIKED))
+    assert [receipt.derived for receipt in await do(memory.wait(receipts))] == ["done"]
     facts = {fact.key: fact.value for fact in await do(memory.facts.list("user:ada"))}
     assert facts == {"location": "Porto", **{f"likes.{word}": word for word in LIKED}}
     assert len(server.requests) == 4
@@ -111,7 +113,7 @@ async def test_a_message_that_spoils_a_call_is_read_by_patterns_and_the_others_b
 ) -> None:
     server.bad = "Lisbon"
     memory = open_memory(model=model)
-    await told(memory, "I like tea", "I live in Lisbon.", "I like figs")
+    await append_talk(memory, "I like tea", "I live in Lisbon.", "I like figs")
     await Outbox(memory._core.shared, memory.org).drain()
     facts = {fact.key: fact.reason for fact in await do(memory.facts.list("user:ada"))}
     assert set(facts) == {"likes.tea", "location", "likes.figs"}
@@ -129,7 +131,7 @@ async def test_what_is_whole_in_an_answer_that_was_cut_off_is_noted(
     server.cut = "figs"
     model = open_openai("llama3", blocking=runtime.blocking, api_key="k", base_url=f"{server.url}/v1")
     memory = open_memory(model=model)
-    await told(memory, "I like tea", "I like figs")
+    await append_talk(memory, "I like tea", "I like figs")
     await Outbox(memory._core.shared, memory.org).drain()
     assert {fact.key for fact in await do(memory.facts.list("user:ada"))} == {"likes.tea", "likes.figs"}
     assert await do(memory.jobs.dead()) == []
@@ -146,7 +148,7 @@ async def test_an_answer_that_repeats_itself_until_it_is_cut_off_is_not_asked_fo
     server.loops = 9
     model = open_openai("llama3", blocking=runtime.blocking, api_key="k", base_url=f"{server.url}/v1")
     memory = open_memory(model=model)
-    await told(memory, "I like tea", "I like figs")
+    await append_talk(memory, "I like tea", "I like figs")
     await Outbox(memory._core.shared, memory.org).drain()
     assert {fact.key for fact in await do(memory.facts.list("user:ada"))} == {"likes.tea", "likes.figs"}
     assert len(server.requests) == 1
@@ -160,7 +162,7 @@ async def test_patterns_stand_in_while_the_model_is_away_and_it_reads_again_when
 ) -> None:
     server.down = status  # overloaded, an expired key, or a wrong name
     memory = open_memory(model=model)
-    await told(memory, "I live in Lisbon.", "I like figs")
+    await append_talk(memory, "I live in Lisbon.", "I like figs")
     for _ in range(MAX_ATTEMPTS + 1):
         await Outbox(memory._core.shared, memory.org).drain()
         clock.advance(500)

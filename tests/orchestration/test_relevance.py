@@ -53,13 +53,13 @@ async def test_the_cached_layout_sends_what_the_standard_one_sends(
     memory = open_memory(user="ada", extract=None)
     await talked(memory, SECRET, *(f"The harbour gate number {n} has a lever of its own colour." for n in range(8)))
     thread = await talked(memory, *(f"Turn {n}: " + "we talk about other matters at length " * 6 for n in range(200)))
-    found = {}
+    recalled = {}
     for layout in ("standard", "cached"):
         context = await do(memory.context(QUESTION, thread=thread, budget=budget, layout=layout))
         assert context.tokens <= budget
-        found[layout] = {item.text for item in context.memory_items if "harbour" in item.text}
-    assert SECRET in found["cached"]
-    assert found["cached"] == found["standard"]
+        recalled[layout] = {item.text for item in context.memory_items if "harbour" in item.text}
+    assert SECRET in recalled["cached"]
+    assert recalled["cached"] == recalled["standard"]
 
 
 async def test_the_window_does_not_depend_on_what_a_turn_recalls(open_memory: OpenMemory, run: Run) -> None:

@@ -42,15 +42,15 @@ async def test_an_ended_fact_keeps_its_history_and_names_the_message_that_ended_
     await tell(memory, "I don't live in Lisbon anymore.", thread=thread)
     assert await fact(memory) is None
     history = await do(memory.facts.history("user:ada", "location"))
-    assert [(one.value, one.status) for one in history] == [("Lisbon", "active"), (None, "retracted")]
+    assert [(version.value, version.status) for version in history] == [("Lisbon", "active"), (None, "retracted")]
     assert history[-1].sources == (f"{thread}#1", f"{thread}#2")
     assert "retraction by en.location." in history[-1].reason
 
 
 async def test_only_what_was_named_ends(memory: Any, run: Run) -> None:
     thread = await tell(memory, "I live in Porto. My girlfriend is called Hannah. I'm allergic to nuts and eggs.")
-    said = "I don't live in Lisbon anymore. Hannah and I split up. I'm not allergic to eggs anymore."
-    await tell(memory, said, thread=thread)
+    statement = "I don't live in Lisbon anymore. Hannah and I split up. I'm not allergic to eggs anymore."
+    await tell(memory, statement, thread=thread)
     assert (await fact(memory)).value == "Porto"
     assert await fact(memory, "relation.girlfriend") is None
     assert await fact(memory, "allergy.eggs") is None
@@ -80,7 +80,7 @@ async def test_a_receipt_says_when_the_language_is_not_known(memory: Any, run: R
     thread = (await do(memory.threads.create("user:ada"))).id
     receipts = await do(memory.threads.append(thread, "Mieszkam od dawna w Krakowie z rodziną.", "I live in Oslo."))
     settled = await do(memory.wait(receipts))
-    assert [one.derived for one in settled] == ["unread", "done"]
+    assert [receipt.derived for receipt in settled] == ["unread", "done"]
     assert (await fact(memory)).value == "Oslo"
 
 
@@ -89,9 +89,9 @@ async def test_patterns_stand_in_for_a_model_that_answers_badly(open_memory: Ope
     thread = (await do(memory.threads.create("user:ada"))).id
     receipts = await do(memory.threads.append(thread, "I live in Oslo."))
     (settled,) = await do(memory.wait(receipts, timeout=5))
-    found = await fact(memory)
-    assert (found.value, settled.derived) == ("Oslo", "failed")
-    assert "by en.location." in found.reason
+    location = await fact(memory)
+    assert (location.value, settled.derived) == ("Oslo", "failed")
+    assert "by en.location." in location.reason
     assert any("dead letters" in problem for problem in (await do(memory.doctor())).problems)
 
 

@@ -65,11 +65,11 @@ async def test_a_candidate_is_used_only_once_it_is_approved(memory: Any) -> None
         memory,
         (note(key="allergy", value="peanuts", text="The user is allergic to peanuts."), Source("t#1", SAID)),
     )
-    known = Known(
+    memory_item = Known(
         id="fact:allergy.peanuts", kind="fact", text="x", key="allergy.peanuts", value="peanuts", stated_at=SAID
     )
     noting = Noting(memory._core, "user:ada")
-    ending = note(op="end", target=known, reason="changed", text="The user is allergic to peanuts.")
+    ending = note(op="end", target=memory_item, reason="changed", text="The user is allergic to peanuts.")
     await noting.propose(ending, Source("t#2", SAID + timedelta(days=1)), "must not be missed")
     await memory._core.apply(*noting.changes)
     [candidate] = await do(ada.review.list())

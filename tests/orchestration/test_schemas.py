@@ -136,23 +136,23 @@ class Recorded(WireServer):
 
     def reply(self, path: str) -> Reply:
         request = self.requests[-1]
-        asked = "\n".join(str(message["content"]) for message in request["messages"])
+        prompt = "\n".join(str(message["content"]) for message in request["messages"])
         operations = []
-        for number, text in NEW.findall(asked):
+        for number, text in NEW.findall(prompt):
             noted = RECORDED.get(TURNS.index(text) + 1)
             if noted is not None:
-                operations.append(self._operation(number, *noted, asked=asked))
+                operations.append(self._operation(number, *noted, prompt=prompt))
         data = {"operations": operations}
         if "chat" in path:
             return Reply(openai_answer(json.dumps(data)))
         return Reply(anthropic_answer(data=data, stop="tool_use"))
 
     def _operation(
-        self, number: str, field: str, value: Any, quote: str, reason: str | None, *, asked: str
+        self, number: str, field: str, value: Any, quote: str, reason: str | None, *, prompt: str
     ) -> dict[str, Any]:
         key = f"{self.prefix}.{field}"
-        known = re.search(rf"^(k\d+) \[fact; user; {re.escape(key)} = ", asked, re.M)
-        changed = {"op": "update", "id": known[1], "reason": reason} if reason and known else {"op": "add"}
+        match = re.search(rf"^(k\d+) \[fact; user; {re.escape(key)} = ", prompt, re.M)
+        changed = {"op": "update", "id": match[1], "reason": reason} if reason and match else {"op": "add"}
         return {
             "m": number, "quote": quote, "question": None, "kind": "fact", "subject": "user", "id": None, "key": key,
             "value": value, "text": f"The user's company: {quote}.", "start": None, "end": None, "status": None,

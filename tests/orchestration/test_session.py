@@ -36,8 +36,8 @@ async def test_plain_text_alternates_between_user_and_assistant(memory: Any, run
     talk = memory.session(user="ada")
     await do(talk.add("Hello there, I am Ada.", "Hi Ada!"))
     await do(talk.add("I live in Lisbon."))
-    found = await do(memory.threads.recent(talk.thread))
-    assert [(m.role, m.text) for m in found] == [
+    messages = await do(memory.threads.recent(talk.thread))
+    assert [(m.role, m.text) for m in messages] == [
         ("user", "Hello there, I am Ada."),
         ("assistant", "Hi Ada!"),
         ("user", "I live in Lisbon."),
@@ -59,7 +59,7 @@ async def test_the_same_turn_under_a_key_is_added_once(memory: Any, run: Run) ->
     talk = memory.session(user="ada")
     await do(talk.add("I live in Lisbon.", "Nice.", key="turn-1"))
     again = await do(talk.add("I live in Lisbon.", "Nice.", key="turn-1"))
-    assert all(one.replayed for one in again)
+    assert all(receipt.replayed for receipt in again)
     assert len(await do(memory.threads.recent(talk.thread))) == 2
 
 
@@ -124,9 +124,9 @@ async def test_the_next_requests_prefix_is_the_last_request(memory: Any, run: Ru
     await do(memory.facts.set("user:ada", "city", "Lisbon"))
     await do(memory.facts.set("user:ada", "dog", "a beagle called Rex"))
     talk = memory.session(user="ada", system="Be brief.", budget=4000)
-    asked = ["Which city do I live in, Lisbon?", "What is my dog called?", "And what do I do?"]
+    questions = ["Which city do I live in, Lisbon?", "What is my dog called?", "And what do I do?"]
     before: list[Any] = []
-    for question in asked:
+    for question in questions:
         request = (await do(talk.context(question))).messages()
         assert request[: len(before)] == before, "the prefix changed"
         if not before:
@@ -156,8 +156,8 @@ async def test_a_long_thread_is_folded_and_then_left_alone_for_a_while(memory: A
     changes = [after for before, after in pairwise(folds) if after != before]
     assert 1 <= len(changes) <= 12 and changes == sorted(changes)
     summaries = await do(memory.threads.summaries(talk.thread))
-    assert [one.last for one in summaries] == changes
-    assert {one.method for one in summaries} == {"extractive"}
+    assert [summary.last for summary in summaries] == changes
+    assert {summary.method for summary in summaries} == {"extractive"}
     assert len(await do(memory.threads.messages(talk.thread))) == 80
 
 
@@ -169,9 +169,9 @@ async def test_a_failing_model_folds_by_extraction_and_says_so(
     for number in range(20):
         await do(talk.context(sentence(number), recall=False))
         await do(talk.add(sentence(number), "Noted."))
-    found = await do(memory.threads.summaries(talk.thread))
-    assert found and {one.method for one in found} == {"extractive"}
-    assert any(one.startswith("summaries: the model failed") for one in (await do(memory.doctor())).problems)
+    summaries = await do(memory.threads.summaries(talk.thread))
+    assert summaries and {summary.method for summary in summaries} == {"extractive"}
+    assert any(problem.startswith("summaries: the model failed") for problem in (await do(memory.doctor())).problems)
 
 
 async def test_ending_archives_a_long_talk(memory: Any, run: Run) -> None:
@@ -248,10 +248,10 @@ def test_small_talk_is_not_worth_keeping(text: str) -> None:
 
 
 def test_ending_waits_for_a_worker_that_has_the_talk_in_hand(tmp_path: Path) -> None:
-    taken, release = threading.Event(), threading.Event()
+    started, release = threading.Event(), threading.Event()
 
     def slow(prompt: str) -> str:
-        taken.set()
+        started.set()
         release.wait(30)
         raise ModelError("down", retryable=False)  # the rules stand in
 
@@ -263,27 +263,29 @@ def test_ending_waits_for_a_worker_that_has_the_talk_in_hand(tmp_path: Path) -> 
         talk.add("I live in Lisbon.", "Noted.")
         worker = threading.Thread(target=other.jobs.drain)
         worker.start()
-        taken.wait(30)
+        started.wait(30)
         threading.Timer(0.3, release.set).start()
         talk.end()
-        found = memory.facts.get("user:ada", "location")
+        location = memory.facts.get("user:ada", "location")
         worker.join()
-    assert found is not None and found.value == "Lisbon"
+    assert location is not None and location.value == "Lisbon"
 
 
 async def test_asking_alone_writes_no_thread(memory: Any, run: Run) -> None:
     await do(memory.facts.set("user:ada", "tree", "a persimmon"))
     talk = memory.session(user="ada")
-    asked = await do(talk.context("Which tree is mine?"))
-    assert "persimmon" in str(asked.messages())
+    first_context = await do(talk.context("Which tree is mine?"))
+    assert "persimmon" in str(first_context.messages())
     assert (await do(talk.state())).messages == 0
     await do(talk.end())
     assert await do(memory.threads.get(talk.thread)) is None
     assert await do(memory.threads.list("user:ada")) == [] == await do(memory.threads.list("global"))
     talk = memory.session(user="ada")
-    asked = await do(talk.context("Which tree is mine?"))
+    first_context = await do(talk.context("Which tree is mine?"))
     await do(talk.add("Which tree is mine?", "A persimmon."))
-    assert (await do(talk.context("And where is it?"))).messages()[: len(asked.messages())] == asked.messages()
+    assert (await do(talk.context("And where is it?"))).messages()[
+        : len(first_context.messages())
+    ] == first_context.messages()
     assert [thread.id for thread in await do(memory.threads.list("user:ada"))] == [talk.thread]
     begun = await do(memory.session(user="ada").start())
     assert (await do(memory.threads.get(begun.thread))).length == 0

@@ -19,7 +19,7 @@ PLACES = ("memory", "sqlite", "postgres", "postgres-fenced", "redis", "redis-clu
 
 
 @pytest.fixture(params=PLACES)
-def place(request: pytest.FixtureRequest, tmp_path: Any, org: str) -> Iterator[dict[str, Any]]:
+def settings(request: pytest.FixtureRequest, tmp_path: Any, org: str) -> Iterator[dict[str, Any]]:
     """Where a shared org and two users' orgs live; the shared one knows how refunds are made."""
     name = request.param
     servers = {"postgres": "postgres_server", "redis": "redis_server", "redis-cluster": "redis_cluster"}
@@ -49,13 +49,13 @@ def _application(url: str) -> str:
     return url.replace("//postgres@", f"//{name}@")
 
 
-def test_recall_sees_the_shared_org_and_names_it(place: dict[str, Any]) -> None:
-    with Memory(**place) as memory:
+def test_recall_sees_the_shared_org_and_names_it(settings: dict[str, Any]) -> None:
+    with Memory(**settings) as memory:
         memory.facts.set("global", "refund.mine", "My refund of the blue lamp is still open")
         hits = memory.recall("refund")
         assert {(hit.org, hit.id) for hit in hits} == {
-            (place["org"], "global/refund.mine"),
-            (place["shared"], "global/refund.policy"),
+            (settings["org"], "global/refund.mine"),
+            (settings["shared"], "global/refund.policy"),
         }
         assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
         assert len(memory.recall("refund", top_k=1)) == 1
@@ -64,42 +64,42 @@ def test_recall_sees_the_shared_org_and_names_it(place: dict[str, Any]) -> None:
         assert memory.facts.get("global", "refund.policy") is None, "only recall and contexts look there"
 
 
-def test_what_was_granted_is_seen_too_and_no_more(place: dict[str, Any]) -> None:
-    with Memory(**place, read=["workflow:support"]) as memory:
-        said = " ".join(hit.text for hit in memory.recall("refunds"))
-        assert "heron" in said and "thirty days" in said and "paid twice" not in said
+def test_what_was_granted_is_seen_too_and_no_more(settings: dict[str, Any]) -> None:
+    with Memory(**settings, read=["workflow:support"]) as memory:
+        texts = " ".join(hit.text for hit in memory.recall("refunds"))
+        assert "heron" in texts and "thirty days" in texts and "paid twice" not in texts
         only = memory.recall("refunds", namespaces=["workflow:support", "user:secret"])
         assert [hit.namespace for hit in only] == ["workflow:support"]
         ada = memory.scope(user="ada")
         assert "thirty days" in " ".join(hit.text for hit in ada.recall("refunds"))
 
 
-def test_nothing_is_written_to_the_shared_org(place: dict[str, Any]) -> None:
-    with Memory(**{**place, "org": place["shared"], "shared": None}) as acme:
+def test_nothing_is_written_to_the_shared_org(settings: dict[str, Any]) -> None:
+    with Memory(**{**settings, "org": settings["shared"], "shared": None}) as acme:
         before = acme.stats()
-        with Memory(**place) as memory:
+        with Memory(**settings) as memory:
             memory.facts.set("global", "refund.policy", "Refunds are never made")
             memory.recall("refunds")
             memory.forget(fact=("global", "refund.policy"))
         assert acme.stats() == before
-        found = acme.facts.get("global", "refund.policy")
-        assert found is not None and "thirty" in str(found.value)
+        policy = acme.facts.get("global", "refund.policy")
+        assert policy is not None and "thirty" in str(policy.value)
 
 
-def test_what_was_just_shared_is_found(place: dict[str, Any]) -> None:
-    with Memory(**{**place, "org": place["shared"], "shared": None}) as acme:
+def test_what_was_just_shared_is_found(settings: dict[str, Any]) -> None:
+    with Memory(**{**settings, "org": settings["shared"], "shared": None}) as acme:
         acme.threads.append("news", "The spring sale begins on Monday.", create="global")
-    with Memory(**place, user="ada") as memory:
-        assert [(hit.org, hit.id) for hit in memory.recall("spring sale")] == [(place["shared"], "news#1")]
+    with Memory(**settings, user="ada") as memory:
+        assert [(hit.org, hit.id) for hit in memory.recall("spring sale")] == [(settings["shared"], "news#1")]
         assert "begins on Monday" in memory.context("When is the spring sale?").text()
 
 
-def test_the_awaiting_facade_does_the_same(place: dict[str, Any]) -> None:
+def test_the_awaiting_facade_does_the_same(settings: dict[str, Any]) -> None:
     async def recalled() -> list[str]:
-        async with AsyncMemory(**place) as memory:
+        async with AsyncMemory(**settings) as memory:
             return [hit.org for hit in await memory.recall("refunds")]
 
-    assert asyncio.run(recalled()) == [place["shared"]]
+    assert asyncio.run(recalled()) == [settings["shared"]]
 
 
 def test_a_view_of_a_shared_org_may_only_read() -> None:
@@ -115,9 +115,9 @@ def test_a_view_of_a_shared_org_may_only_read() -> None:
         Scope("acme", shared="acme")
 
 
-def test_an_operator_can_take_a_handle_on_the_shared_org_itself(place: dict[str, Any]) -> None:
+def test_an_operator_can_take_a_handle_on_the_shared_org_itself(settings: dict[str, Any]) -> None:
     """It needs no second view of its own rows."""
-    with Memory(**{**place, "all_orgs": True}) as memory:
-        acme = memory.scope(org=place["shared"])
+    with Memory(**{**settings, "all_orgs": True}) as memory:
+        acme = memory.scope(org=settings["shared"])
         assert {hit.id for hit in acme.recall("refund policy", namespaces=["global"])} == {"global/refund.policy"}
-        assert memory.scope(org=f"{place['shared']}-u2").recall("refund policy")[0].org == place["shared"]
+        assert memory.scope(org=f"{settings['shared']}-u2").recall("refund policy")[0].org == settings["shared"]

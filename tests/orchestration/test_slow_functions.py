@@ -25,11 +25,11 @@ class Held:
         self.called, self.released = threading.Event(), threading.Event()
         self.was_released = True
 
-    def __call__(self, *given: Any) -> Any:
+    def __call__(self, *args: Any) -> Any:
         if not self.called.is_set():
             self.called.set()
             self.was_released = self.released.wait(HELD_SECONDS)
-        return self._answer(*given)
+        return self._answer(*args)
 
 
 async def derive(memory: AsyncMemory, held: Held) -> None:

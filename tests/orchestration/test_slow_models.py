@@ -10,18 +10,18 @@ from memorist import AsyncMemory
 
 
 async def test_writes_go_on_while_a_synchronous_model_answers(tmp_path: Path) -> None:
-    asked, written = threading.Event(), threading.Event()
+    is_asked, written = threading.Event(), threading.Event()
     in_time: list[bool] = []
 
     def model(prompt: str) -> str:
-        asked.set()
+        is_asked.set()
         in_time.append(written.wait(5))
         return "[]"
 
     async with AsyncMemory(tmp_path / "memory.db", model=model, embedder=None, worker=False) as memory:
         await memory.threads.append("talk", "I live in Lisbon.", create="user:ada")
         draining = asyncio.create_task(memory.jobs.drain())
-        assert await asyncio.to_thread(asked.wait, 20)
+        assert await asyncio.to_thread(is_asked.wait, 20)
         await memory.facts.set("user:ada", "city", "Porto")
         written.set()
         await draining

@@ -88,8 +88,8 @@ async def test_the_model_sees_every_memory(open_memory: OpenMemory, runtime: Run
     for number in range(MAX_MEMORIES + 1):
         await do(memory.facts.set("user:ada", f"shelf_{number}", number, text=f"Shelf {number} holds {number} books."))
     await do(memory.tidy(user="ada"))
-    shown = [line for prompt in model.asked for line in prompt.splitlines() if "Shelf" in line]
-    assert len(model.asked) == 2 and len(shown) == MAX_MEMORIES + 1
+    shelf_lines = [line for prompt in model.asked for line in prompt.splitlines() if "Shelf" in line]
+    assert len(model.asked) == 2 and len(shelf_lines) == MAX_MEMORIES + 1
 
 
 async def test_tidying_counts_towards_the_daily_tokens_and_stops_there(

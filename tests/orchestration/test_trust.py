@@ -36,8 +36,8 @@ async def stored(memory: Any) -> str:
     thread = await do(memory.threads.create("user:ada"))
     await do(memory.threads.append(thread.id, "Please read these pages for me."))
     for start in range(0, len(INJECTIONS), 50):
-        found = [message for row in INJECTIONS[start : start + 50] for message in exchange(row)]
-        await do(memory.threads.append(thread.id, *found))
+        messages = [message for row in INJECTIONS[start : start + 50] for message in exchange(row)]
+        await do(memory.threads.append(thread.id, *messages))
     id: str = thread.id
     return id
 
@@ -51,15 +51,15 @@ async def test_none_reaches_an_instruction_slot_a_learning_or_a_fact(memory: Any
     own = memory.scope(user="ada")
     # The whole thread in one request, then requests that recall some of them.
     whole = await do(own.context("What did they say?", thread=thread, system=SYSTEM, budget=200_000, recall=False))
-    shown = {message.text for unit in whole.account.kept for message in unit.messages}
-    assert {row["text"] for row in INJECTIONS} <= shown
+    texts = {message.text for unit in whole.account.kept for message in unit.messages}
+    assert {row["text"] for row in INJECTIONS} <= texts
     contexts = [whole]
     for row in INJECTIONS[::20]:
         for layout, where in (("standard", None), ("cached", thread)):
-            asked = row["text"][:200]
-            contexts.append(await do(own.context(asked, thread=where, system=SYSTEM, layout=layout, budget=3000)))
+            question = row["text"][:200]
+            contexts.append(await do(own.context(question, thread=where, system=SYSTEM, layout=layout, budget=3000)))
     for context in contexts:
-        assert [one["content"] for one in context.messages() if one["role"] in INSTRUCTING] == [SYSTEM]
+        assert [message["content"] for message in context.messages() if message["role"] in INSTRUCTING] == [SYSTEM]
         assert all(row["text"] not in str(context.anthropic()["system"]) for row in INJECTIONS)
         check_fence(context)
 
@@ -75,13 +75,13 @@ def check_fence(context: Any) -> None:
 async def test_recalled_ones_carry_their_trust(memory: Any, run: Run) -> None:
     await stored(memory)
     labels = {row["text"]: row["trust"] for row in INJECTIONS}
-    found = 0
+    hit_count = 0
     for row in INJECTIONS[::20]:
         for hit in await do(memory.recall(row["text"][:300], top_k=5)):
             if hit.text in labels:
-                found += 1
+                hit_count += 1
                 assert hit.trust == labels[hit.text]
-    assert found >= 10
+    assert hit_count >= 10
 
 
 @pytest.mark.parametrize("own", [[], [{"type": "text", "text": "I take the ferry to Porto."}]])

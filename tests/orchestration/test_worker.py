@@ -37,7 +37,7 @@ def workers() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name == "memorist-worker"]
 
 
-def said(memory: Memory, text: str = "I live in Lisbon.") -> str:
+def append_text(memory: Memory, text: str = "I live in Lisbon.") -> str:
     thread = memory.threads.create("user:ada")
     memory.threads.append(thread.id, text)
     return thread.id
@@ -48,7 +48,7 @@ def test_the_first_append_starts_it_and_close_ends_it(tmp_path: Path) -> None:
     memory = Memory(tmp_path / "m.db", embedder=None)
     memory.facts.set("user:ada", "x", 1)
     assert len(workers()) == before
-    said(memory)
+    append_text(memory)
     assert len(workers()) == before + 1
     until(lambda: memory.facts.get("user:ada", "location") is not None)
     memory.close()
@@ -57,10 +57,10 @@ def test_the_first_append_starts_it_and_close_ends_it(tmp_path: Path) -> None:
 
 def test_close_drains_what_is_left(tmp_path: Path) -> None:
     with Memory(tmp_path / "m.db", embedder=None) as memory:
-        said(memory)
+        append_text(memory)
     with Memory(tmp_path / "m.db", embedder=None, worker=False) as memory:
         assert memory.facts.get("user:ada", "location").value == "Lisbon"  # type: ignore[union-attr]
-        assert [one.waiting for one in memory.jobs.backlog()] == [0, 0]
+        assert [queue.waiting for queue in memory.jobs.backlog()] == [0, 0]
 
 
 async def test_an_awaited_memory_has_a_task(open_memory: OpenMemory, runtime: Runtime, run: Run) -> None:
@@ -77,7 +77,7 @@ async def test_an_awaited_memory_has_a_task(open_memory: OpenMemory, runtime: Ru
 def test_a_job_that_failed_is_tried_again_without_another_append(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(outbox, "FIRST_DELAY_MICROSECONDS", 1000)
     with Memory(tmp_path / "m.db", embedder=None, model=Scripted(True, down(1), down(2), LISBON)) as memory:
-        said(memory)
+        append_text(memory)
         until(lambda: memory.facts.get("user:ada", "location") is not None)
 
 
@@ -86,26 +86,26 @@ def test_a_failing_store_is_noted_and_the_worker_goes_on(tmp_path: Path, monkeyp
     failures: list[Exception] = [StoreUnavailable("gone for a moment"), RuntimeError("a bug with content")]
     step = Outbox.step
 
-    async def failing(self: Outbox, *given: Any, **options: Any) -> int:
+    async def failing(self: Outbox, *arguments: Any, **options: Any) -> int:
         if failures:
             raise failures.pop(0)
-        return await step(self, *given, **options)
+        return await step(self, *arguments, **options)
 
     monkeypatch.setattr(Outbox, "step", failing)
     with Memory(tmp_path / "m.db", embedder=None) as memory:
-        said(memory)
+        append_text(memory)
         until(lambda: len(failures) < 2)
         until(lambda: memory.facts.get("user:ada", "location") is not None)
         until(lambda: "worker" not in memory._core.shared.problems)
 
 
 def test_what_went_wrong_with_the_worker_is_in_doctor(tmp_path: Path, monkeypatch: Any) -> None:
-    async def broken(self: Outbox, *given: Any, **options: Any) -> int:
+    async def broken(self: Outbox, *arguments: Any, **options: Any) -> int:
         raise RuntimeError("content of a message")
 
     with Memory(tmp_path / "m.db", embedder=None) as memory:
         monkeypatch.setattr(Outbox, "step", broken)
-        said(memory)
+        append_text(memory)
         until(lambda: "worker" in memory._core.shared.problems)
         assert "worker: RuntimeError" in memory.doctor().problems
         monkeypatch.undo()
@@ -119,7 +119,7 @@ def _child(memory: Memory, thread: str) -> None:
 
 def test_a_forked_child_has_a_worker_of_its_own(tmp_path: Path) -> None:
     memory = Memory(tmp_path / "m.db", embedder=None)
-    thread = said(memory)
+    thread = append_text(memory)
     child = multiprocessing.get_context("fork").Process(target=_child, args=(memory, thread))
     child.start()
     child.join(60)
@@ -166,10 +166,10 @@ def test_closing_from_a_new_loop_does_not_hang(tmp_path: Path) -> None:
 
 def test_closing_with_a_model_that_is_down_ends(tmp_path: Path) -> None:
     memory = Memory(tmp_path / "m.db", embedder=None, model=Scripted(True, down(1)))
-    said(memory)
+    append_text(memory)
     memory.close()
     with Memory(tmp_path / "m.db", embedder=None, worker=False) as again:
-        assert [one.failing for one in again.jobs.backlog()] == [0, 1]
+        assert [queue.failing for queue in again.jobs.backlog()] == [0, 1]
         assert any("will be tried again" in problem for problem in again.doctor().problems)
 
 
@@ -192,16 +192,16 @@ def _indexed(memory: Memory) -> int:
 
 
 def test_drain_waits_for_the_job_that_the_worker_of_this_process_holds(tmp_path: Path) -> None:
-    asked, release = threading.Event(), threading.Event()
+    is_asked, release = threading.Event(), threading.Event()
 
     def model(prompt: str) -> str:
-        asked.set()
+        is_asked.set()
         assert release.wait(60)
         return LISBON
 
     with Memory(tmp_path / "memory.db", model=model, embedder=None) as memory:
-        said(memory)
-        assert asked.wait(60)
+        append_text(memory)
+        assert is_asked.wait(60)
         draining = threading.Thread(target=memory.jobs.drain)
         draining.start()
         draining.join(0.3)
@@ -212,19 +212,19 @@ def test_drain_waits_for_the_job_that_the_worker_of_this_process_holds(tmp_path:
 
 
 async def test_an_awaited_drain_waits_for_the_job_that_the_worker_holds(tmp_path: Path) -> None:
-    asked, release = threading.Event(), threading.Event()
+    is_asked, release = threading.Event(), threading.Event()
 
     def model(prompt: str) -> str:
-        asked.set()
+        is_asked.set()
         assert release.wait(60)
         return LISBON
 
     async with AsyncMemory(tmp_path / "memory.db", model=model, embedder=None) as memory:
         await memory.threads.append("talk", "I live in Lisbon.", create="user:ada")
-        assert await asyncio.to_thread(asked.wait, 60)
+        assert await asyncio.to_thread(is_asked.wait, 60)
         draining = asyncio.create_task(memory.jobs.drain())
-        done, _ = await asyncio.wait([draining], timeout=0.3)
-        assert not done
+        finished, _ = await asyncio.wait([draining], timeout=0.3)
+        assert not finished
         release.set()
         await draining
         assert [fact.value for fact in await memory.facts.list("user:ada")] == ["Lisbon"]

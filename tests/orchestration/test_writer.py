@@ -31,11 +31,11 @@ class Customer(msgspec.Struct):
 def scripted(*answers: list[dict[str, Any]]) -> tuple[Callable[[str], str], list[str]]:
     """A model that answers with these operations in turn, and the prompts it got."""
     prompts: list[str] = []
-    left = list(answers)
+    remaining = list(answers)
 
     def model(prompt: str) -> str:
         prompts.append(prompt)
-        return msgspec.json.encode({"operations": left.pop(0) if left else []}).decode()
+        return msgspec.json.encode({"operations": remaining.pop(0) if remaining else []}).decode()
 
     return model, prompts
 
@@ -321,11 +321,11 @@ def test_wrong_options_are_refused_when_they_are_made(wrong: dict[str, Any]) -> 
 
 async def test_too_many_items_are_left_out_and_the_receipt_says_so(open_memory: OpenMemory) -> None:
     things = [f"{first}{second}s" for first in ("cup", "map", "coin", "lamp", "shell") for second in "abcdef"]
-    said = f"I collect {', '.join(things)}."
-    notes = [operation(said, f"The user collects {name}.", key=f"collects.{name}", value=name) for name in things]
+    statement = f"I collect {', '.join(things)}."
+    notes = [operation(statement, f"The user collects {name}.", key=f"collects.{name}", value=name) for name in things]
     model, _ = scripted(notes)
     memory = open_memory(model=model, extract=Extraction())
-    receipt = await do(memory.remember(said, user="ada"))
+    receipt = await do(memory.remember(statement, user="ada"))
     assert len(await do(memory.facts.list("user:ada"))) == MAX_OPERATIONS == 24
     assert any("more than 24 operations; 6 left out" in refusal.reason for refusal in receipt.refused)
 
@@ -445,15 +445,15 @@ async def test_a_rescheduled_event_never_ends_before_it_begins(open_memory: Open
 
 
 async def test_a_preference_with_a_new_period_keeps_a_valid_one(open_memory: OpenMemory) -> None:
-    said = "I drink tea until March 2041."
-    first = operation(said, "The user drinks tea.", kind="preference", end="2041-03")
+    statement = "I drink tea until March 2041."
+    first = operation(statement, "The user drinks tea.", kind="preference", end="2041-03")
     later = operation(
         "tea again since May 2041", "The user drinks tea again.", kind="preference", op="update", id="k1",
         start="2041-05", reason="more",
     )  # fmt: skip
     model, _ = scripted([first], [later])
     memory = open_memory(model=model)
-    await tell(memory, said)
+    await tell(memory, statement)
     await tell(memory, "I drink tea again since May 2041.")
     (learning,) = await do(memory.learnings.list(user="ada"))
     assert (learning.content, learning.valid_from.month, learning.valid_until) == (
@@ -464,11 +464,11 @@ async def test_a_preference_with_a_new_period_keeps_a_valid_one(open_memory: Ope
 
 
 async def test_an_item_that_cannot_be_stored_costs_no_other_item(open_memory: OpenMemory) -> None:
-    said = "My sister plays chess. I live in Porto."
+    statement = "My sister plays chess. I live in Porto."
     odd = operation("My sister plays chess", "She plays chess.", key="hobby", value="chess", subject="sis\x00ter")
     model, _ = scripted([odd, operation("I live in Porto", "The user lives in Porto.", key="location", value="Porto")])
     memory = open_memory(model=model)
-    understood = await do(memory.remember(said, user="ada"))
+    understood = await do(memory.remember(statement, user="ada"))
     assert [item.value for item in understood.stored] == ["Porto"]
     assert [refusal.reason for refusal in understood.refused] == ["has a name or a value that cannot be stored"]
     assert understood.receipts[-1].read_by == "model"
@@ -494,14 +494,14 @@ async def test_a_detail_keeps_the_sources_the_labels_and_the_time_of_its_memory(
 
 
 async def test_the_rules_read_what_a_cut_answer_did_not_get_to(open_memory: OpenMemory, runtime: Runtime) -> None:
-    said = "I live in Porto and I am allergic to peanuts."
+    statement = "I live in Porto and I am allergic to peanuts."
     whole = operation("I live in Porto", "The user lives in Porto.", key="location", value="Porto")
     text = msgspec.json.encode({"operations": [whole, whole]}).decode()
     cut = Completion(text[: text.rindex('{"op"') + 30], None, Usage(9), stop="length")
     problem = ModelError("cut off", reason="invalid: cut off", retryable=False, status=None, model="m")
     problem.cut_answer = cut
     memory = open_memory(model=Scripted(runtime.blocking, problem))
-    understood = await do(memory.remember(said, user="ada"))
+    understood = await do(memory.remember(statement, user="ada"))
     assert {item.key for item in understood.stored} == {"location", "allergy.peanuts"}
     (receipt,) = understood.receipts
     assert (receipt.derived, receipt.read_by) == ("done", "model")
@@ -531,11 +531,11 @@ async def test_what_the_words_ended_is_not_among_what_they_stored(open_memory: O
 
 
 async def test_an_age_is_a_number_and_people_of_an_event_were_mentioned(open_memory: OpenMemory) -> None:
-    said = "I met Leo in Porto today."
+    statement = "I met Leo in Porto today."
     age = operation("in Porto", "The user is of Porto age.", key="age", value="Porto")
-    met = operation(said, "The user met Leo.", kind="event", status="done", people=["Leo", "Bob"], place="Rome")
+    met = operation(statement, "The user met Leo.", kind="event", status="done", people=["Leo", "Bob"], place="Rome")
     model, _ = scripted([age, met])
     memory = open_memory(model=model)
-    understood = await do(memory.remember(said, user="ada"))
+    understood = await do(memory.remember(statement, user="ada"))
     assert [refusal.reason for refusal in understood.refused] == ["the value does not fit its key"]
     assert [(item.people, item.location) for item in understood.stored] == [(("Leo",), None)]

@@ -18,15 +18,15 @@ def postgres_url(postgres_server: Postgres) -> str:
 @pytest.fixture
 def new_database(postgres_server: Postgres) -> Iterator[Callable[[], str]]:
     """Makes empty databases, dropped after the test."""
-    made: list[str] = []
+    names: list[str] = []
 
     def make() -> str:
-        made.append(f"t{uuid4().hex[:12]}")
-        _command(postgres_server, f'CREATE DATABASE "{made[-1]}"')
-        return postgres_server.url_for(database=made[-1])
+        names.append(f"t{uuid4().hex[:12]}")
+        _command(postgres_server, f'CREATE DATABASE "{names[-1]}"')
+        return postgres_server.url_for(database=names[-1])
 
     yield make
-    for name in made:
+    for name in names:
         _command(postgres_server, f'DROP DATABASE "{name}" WITH (FORCE)')
 
 
@@ -38,15 +38,15 @@ def _command(server: Postgres, text: str) -> None:
 @pytest.fixture
 def login(postgres_server: Postgres) -> Iterator[Callable[..., str]]:
     """Makes users who hold the given roles; answers the URL for one of them."""
-    made: list[str] = []
+    users: list[str] = []
 
     def make(url: str, *roles: str) -> str:
-        made.append(f"u{uuid4().hex[:12]}")
-        _command(postgres_server, f'CREATE ROLE "{made[-1]}" LOGIN')
+        users.append(f"u{uuid4().hex[:12]}")
+        _command(postgres_server, f'CREATE ROLE "{users[-1]}" LOGIN')
         for role in roles:
-            _command(postgres_server, f'GRANT "{role}" TO "{made[-1]}"')
-        return url.replace("//postgres@", f"//{made[-1]}@")
+            _command(postgres_server, f'GRANT "{role}" TO "{users[-1]}"')
+        return url.replace("//postgres@", f"//{users[-1]}@")
 
     yield make
-    for name in made:
+    for name in users:
         _command(postgres_server, f'DROP ROLE "{name}"')

@@ -36,16 +36,16 @@ def org() -> str:
 
 @pytest.fixture
 def make(postgres_url: str) -> Iterator[Callable[..., PostgresStore]]:
-    made: list[PostgresStore] = []
+    stores: list[PostgresStore] = []
 
     def open_one(url: str = postgres_url, **options: Any) -> PostgresStore:
         store = PostgresStore(url, runtime=BlockingRuntime(), **options)
-        made.append(store)
+        stores.append(store)
         run_blocking(store.open())
         return store
 
     yield open_one
-    for store in made:
+    for store in stores:
         run_blocking(store.close())
 
 
@@ -166,11 +166,11 @@ def test_a_slow_statement_ends_in_a_timeout(postgres_url: str, make: Any, org: s
 
 
 @pytest.mark.parametrize(
-    ("durability", "server", "seen"),
+    ("durability", "server", "setting"),
     [("full", "off", "on"), ("normal", "on", "off"), ("full", "remote_apply", "remote_apply")],
 )
 def test_durability_is_seen_to_in_each_writing_transaction(
-    new_database: Callable[[], str], make: Any, org: str, durability: str, server: str, seen: str
+    new_database: Callable[[], str], make: Any, org: str, durability: str, server: str, setting: str
 ) -> None:
     url = new_database()
     with psycopg.connect(url, autocommit=True) as connection:
@@ -186,7 +186,7 @@ def test_durability_is_seen_to_in_each_writing_transaction(
     store = make(url, durability=durability)
     run_blocking(store.apply([Put(entry(org))], now=NOW))
     with psycopg.connect(url) as connection:
-        assert connection.execute("SELECT setting FROM public.seen").fetchall() == [(seen,)]
+        assert connection.execute("SELECT setting FROM public.seen").fetchall() == [(setting,)]
 
 
 def test_a_connection_closed_by_the_server_is_replaced(postgres_url: str, make: Any, org: str) -> None:
@@ -227,8 +227,8 @@ def test_a_child_opens_connections_of_its_own(make: Any, org: str) -> None:
     for _ in range(20):
         run_blocking(store.apply([Increment(entry(org, "n", 1))], now=NOW))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    found = run_blocking(store.get(StateEntry, (org, "global", "n"), now=NOW))
-    assert found.value == 40
+    row = run_blocking(store.get(StateEntry, (org, "global", "n"), now=NOW))
+    assert row.value == 40
 
 
 def test_eight_processes_append_to_one_thread(make: Any, org: str) -> None:
@@ -246,11 +246,11 @@ def test_eight_processes_append_to_one_thread(make: Any, org: str) -> None:
                 os._exit(1)
         children.append(child)
     assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0] * 8
-    found = run_blocking(store.scan(Scan(Message, (org, "t")), now=NOW))
-    assert [one.seq for one in found] == list(range(1, 321))
-    assert {one.text for one in found} == {f"{worker}-{n}" for worker in range(8) for n in range(40)}
+    messages = run_blocking(store.scan(Scan(Message, (org, "t")), now=NOW))
+    assert [message.seq for message in messages] == list(range(1, 321))
+    assert {message.text for message in messages} == {f"{worker}-{n}" for worker in range(8) for n in range(40)}
     for worker in range(8):
-        own = [one.text for one in found if one.text.startswith(f"{worker}-")]
+        own = [message.text for message in messages if message.text.startswith(f"{worker}-")]
         assert own == [f"{worker}-{n}" for n in range(40)]
 
 
@@ -259,8 +259,8 @@ def test_more_threads_than_connections_wait_in_line(make: Any, org: str) -> None
     run_blocking(store.apply([Put(thread(org))], now=NOW))
     with ThreadPoolExecutor(12) as threads:
         list(threads.map(lambda n: run_blocking(store.apply([append(org, str(n))], now=NOW)), range(120)))
-    found = run_blocking(store.scan(Scan(Message, (org, "t")), now=NOW))
-    assert [one.seq for one in found] == list(range(1, 121))
+    messages = run_blocking(store.scan(Scan(Message, (org, "t")), now=NOW))
+    assert [message.seq for message in messages] == list(range(1, 121))
     assert len(connections(store)) <= 2
 
 
@@ -273,9 +273,9 @@ def test_one_store_serves_one_event_loop_after_another(postgres_url: str, org: s
 
     for _ in range(3):
         asyncio.run(work())
-    found = asyncio.run(store.get(StateEntry, (org, "global", "n"), now=NOW))
+    row = asyncio.run(store.get(StateEntry, (org, "global", "n"), now=NOW))
     asyncio.run(store.close())
-    assert found is not None and found.value == 60
+    assert row is not None and row.value == 60
 
 
 def test_a_cancelled_write_is_whole_or_absent_and_costs_no_place(postgres_url: str, org: str) -> None:
@@ -289,9 +289,9 @@ def test_a_cancelled_write_is_whole_or_absent_and_costs_no_place(postgres_url: s
                 await asyncio.sleep(0)
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-        found = await store.scan(Scan(Message, (org, "t")), now=NOW)
-        assert [one.seq for one in found] == list(range(1, len(found) + 1))
-        texts = [one.text for one in found]
+        messages = await store.scan(Scan(Message, (org, "t")), now=NOW)
+        assert [message.seq for message in messages] == list(range(1, len(messages) + 1))
+        texts = [message.text for message in messages]
         assert [text[:-1] for text in texts[::2]] == [text[:-1] for text in texts[1::2]]
         await asyncio.gather(*(store.get(Thread, (org, "t"), now=NOW) for _ in range(10)))
         await store.close()
@@ -372,10 +372,10 @@ def test_every_version_replaced_at_once_is_kept(make: Any, org: str) -> None:
     store = make()
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(lambda n: run_blocking(store.apply([Put(fact(org, value=n))], now=NOW)), range(80)))
-    kept = run_blocking(store.scan(Scan(FactVersion, (org,)), now=NOW))
+    versions = run_blocking(store.scan(Scan(FactVersion, (org,)), now=NOW))
     last = run_blocking(store.get(Fact, (org, "global", "k"), now=NOW))
-    assert [one.version for one in kept] == list(range(1, 80)) and last.version == 80
-    assert sorted([*(one.value for one in kept), last.value]) == list(range(80))
+    assert [version.version for version in versions] == list(range(1, 80)) and last.version == 80
+    assert sorted([*(version.value for version in versions), last.value]) == list(range(80))
 
 
 def test_batches_that_name_rows_in_opposite_order_lock_them_in_one(
@@ -390,17 +390,17 @@ def test_batches_that_name_rows_in_opposite_order_lock_them_in_one(
 
     with ThreadPoolExecutor(6) as threads:
         list(threads.map(work, range(120)))
-    found = run_blocking(store.scan(Scan(StateEntry, (org,)), now=NOW))
-    assert [one.value for one in found] == [120] * 4
+    rows = run_blocking(store.scan(Scan(StateEntry, (org,)), now=NOW))
+    assert [row.value for row in rows] == [120] * 4
     assert deadlocks(store) == 0
 
 
 def deadlocks(store: PostgresStore) -> int:
     name = psycopg.conninfo.conninfo_to_dict(store.options.conninfo)["dbname"]
     with psycopg.connect(store.options.conninfo) as connection:
-        found = connection.execute("SELECT deadlocks FROM pg_stat_database WHERE datname = %s", (name,)).fetchone()
-    assert found is not None
-    return int(found[0])
+        row = connection.execute("SELECT deadlocks FROM pg_stat_database WHERE datname = %s", (name,)).fetchone()
+    assert row is not None
+    return int(row[0])
 
 
 def test_a_deadlock_is_broken_and_both_get_through(new_database: Callable[[], str], make: Any, org: str) -> None:
@@ -419,8 +419,8 @@ def test_a_deadlock_is_broken_and_both_get_through(new_database: Callable[[], st
             break
     assert deadlocks(store), "no deadlock was ever met"
     for id in ids:
-        found = run_blocking(store.scan(Scan(Message, (org, id)), now=NOW))
-        assert [one.seq for one in found] == list(range(1, (n + 1) * 1600 + 1))
+        messages = run_blocking(store.scan(Scan(Message, (org, id)), now=NOW))
+        assert [message.seq for message in messages] == list(range(1, (n + 1) * 1600 + 1))
 
 
 def test_damaged_evidence_is_never_served(postgres_url: str, make: Any, org: str) -> None:
@@ -468,8 +468,8 @@ def test_a_fork_while_others_write_leaves_the_parent_whole(make: Any, org: str) 
             child = os.fork()
             if child == 0:
                 try:
-                    found = run_blocking(store.get(Thread, (org, "t"), now=NOW))
-                    os._exit(0 if found is not None else 2)
+                    row = run_blocking(store.get(Thread, (org, "t"), now=NOW))
+                    os._exit(0 if row is not None else 2)
                 finally:
                     os._exit(1)
             assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -29,10 +29,10 @@ def server() -> Iterator[Postgres]:
 
 
 def environment(server: Postgres, folder: Path, standby: int) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MEMORIST_", "PG"))}
-    paths = f"{Path(sys.executable).parent}{os.pathsep}{binaries()}{os.pathsep}{kept['PATH']}"
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("MEMORIST_", "PG"))}
+    paths = f"{Path(sys.executable).parent}{os.pathsep}{binaries()}{os.pathsep}{inherited['PATH']}"
     where = {"PGHOST": "127.0.0.1", "PGPORT": str(server.port), "PGUSER": "postgres", "PGDATABASE": "postgres"}
-    return kept | where | {"PATH": paths, "STANDBY_PORT": str(standby), "HOME": str(folder)}
+    return inherited | where | {"PATH": paths, "STANDBY_PORT": str(standby), "HOME": str(folder)}
 
 
 def run(kind: str, body: str, folder: Path, names: dict[str, str]) -> str:
@@ -51,19 +51,19 @@ def test_every_command_of_the_page_works(server: Postgres, tmp_path: Path) -> No
             if "$STANDBY_PORT" in body and standby is None:
                 standby = server.standby()
                 names["STANDBY_PORT"] = str(standby.port)
-            said = run(kind, body, tmp_path, names)
+            output = run(kind, body, tmp_path, names)
             if "facts get" in body or "facts list" in body:
-                assert "green" in said, body
+                assert "green" in output, body
     finally:
         if standby is not None:
             standby.stop()
     url = server.url_for("web", "memorist_copy")
     store = PostgresStore(url, runtime=BlockingRuntime())
     run_blocking(store.open())
-    found = run_blocking(store.diagnose())
+    report = run_blocking(store.diagnose())
     run_blocking(store.close())
-    assert found["text_search"] == "index" and found["vectors"] == "pgvector"
-    assert found["problems"] == []
+    assert report["text_search"] == "index" and report["vectors"] == "pgvector"
+    assert report["problems"] == []
     store = PostgresStore(server.url_for("postgres", "memorist_big"), runtime=BlockingRuntime())
     run_blocking(store.open())
     assert "facts" in run_blocking(store.diagnose())["partitioned"]
@@ -90,11 +90,15 @@ def test_a_standby_reads_and_says_that_it_cannot_write(server: Postgres) -> None
         with Memory(standby.url, **quiet) as memory:
             hits = memory.recall("Where do I live? And my dog?", kinds="message")
             assert [hit.text for hit in hits] == ["I live in Rome."]
-            assert [one for one in memory.doctor().problems if one.startswith("the index: ") and "25006" in one] != []
+            assert [
+                problem
+                for problem in memory.doctor().problems
+                if problem.startswith("the index: ") and "25006" in problem
+            ] != []
         replica = PostgresStore(standby.url, runtime=BlockingRuntime())
         run_blocking(replica.open())
-        found = run_blocking(replica.get(StateEntry, ("o", "global", "k"), now=NOW))
-        assert found is not None and found.value == 7
+        row = run_blocking(replica.get(StateEntry, ("o", "global", "k"), now=NOW))
+        assert row is not None and row.value == 7
         with pytest.raises(StoreUnavailable, match="25006"):
             run_blocking(replica.apply([Put(entry("o", "k", 8))], now=NOW))
         run_blocking(replica.close())

@@ -48,7 +48,7 @@ def through(postgres_server: Postgres) -> Iterator[tuple[PostgresStore, Turns]]:
         run_blocking(store.close())
 
 
-def one(org: str, text: str, key: str | None) -> Append:
+def append_of(org: str, text: str, key: str | None) -> Append:
     return Append(org, "t", (Message(org=org, thread="t", role="user", content=text),), WHEN, key)
 
 
@@ -64,9 +64,9 @@ def settle(store: PostgresStore) -> None:
 
 
 def texts(store: PostgresStore, org: str) -> list[str]:
-    found = run_blocking(store.scan(Scan(Message, (org, "t")), now=NOW))
-    assert [message.seq for message in found] == list(range(1, len(found) + 1))
-    return [message.text for message in found]
+    messages = run_blocking(store.scan(Scan(Message, (org, "t")), now=NOW))
+    assert [message.seq for message in messages] == list(range(1, len(messages) + 1))
+    return [message.text for message in messages]
 
 
 class Writer(threading.Thread):
@@ -91,7 +91,7 @@ class Writer(threading.Thread):
     def _append(self, text: str) -> None:
         while True:
             try:
-                run_blocking(self._store.apply([one(self._org, text, f"key-{text}")], now=NOW))
+                run_blocking(self._store.apply([append_of(self._org, text, f"key-{text}")], now=NOW))
             except (StoreUnavailable, UnknownOutcome) as error:
                 self.troubles[type(error).__name__] += 1
                 time.sleep(0.02)
@@ -141,7 +141,7 @@ def test_cut_replies_lose_and_double_nothing(through: tuple[PostgresStore, Turns
     run_blocking(store.apply([Put(thread(org))], now=NOW))
     for n in range(CUTS):
         proxy.mode = "cut"
-        receipt = run_blocking(store.apply([one(org, f"m{n}", f"k{n}")], now=NOW))[0]
+        receipt = run_blocking(store.apply([append_of(org, f"m{n}", f"k{n}")], now=NOW))[0]
         assert (receipt.first, receipt.count) == (n + 1, 1)
     assert texts(store, org) == [f"m{n}" for n in range(CUTS)]
     assert proxy.cuts == CUTS
@@ -154,8 +154,8 @@ def test_a_cut_reply_without_a_key_is_told_as_unknown(through: tuple[PostgresSto
     proxy.mode = "cut"
     with pytest.raises(UnknownOutcome):
         run_blocking(store.apply([Increment(entry(org, "n", 1))], now=NOW))
-    found = run_blocking(store.get(StateEntry, (org, "global", "n"), now=NOW))
-    assert found is not None and found.value == 1
+    row = run_blocking(store.get(StateEntry, (org, "global", "n"), now=NOW))
+    assert row is not None and row.value == 1
 
 
 def test_a_retry_without_a_key_would_double(through: tuple[PostgresStore, Turns]) -> None:
@@ -166,7 +166,7 @@ def test_a_retry_without_a_key_would_double(through: tuple[PostgresStore, Turns]
     for n in range(5):
         settle(store)
         proxy.mode = "cut"
-        naive(lambda n=n: run_blocking(store.apply([one(org, f"m{n}", None)], now=NOW)))
+        naive(lambda n=n: run_blocking(store.apply([append_of(org, f"m{n}", None)], now=NOW)))
     assert len(texts(store, org)) == 10
 
 
@@ -182,8 +182,8 @@ def test_a_cut_read_is_repeated(through: tuple[PostgresStore, Turns]) -> None:
     org = f"o{uuid4().hex[:8]}"
     run_blocking(store.apply([Put(entry(org, "n", 5))], now=NOW))
     proxy.mode = "cut"
-    found = run_blocking(store.get(StateEntry, (org, "global", "n"), now=NOW))
-    assert found is not None and found.value == 5
+    row = run_blocking(store.get(StateEntry, (org, "global", "n"), now=NOW))
+    assert row is not None and row.value == 5
 
 
 def test_a_reply_cut_for_good_is_unknown_never_nothing_done(postgres_server: Postgres) -> None:
@@ -196,5 +196,5 @@ def test_a_reply_cut_for_good_is_unknown_never_nothing_done(postgres_server: Pos
         proxy.mode = "cut"
         proxy.stop_listening()
         with pytest.raises(UnknownOutcome):
-            run_blocking(store.apply([one(org, "x", "k")], now=NOW))
+            run_blocking(store.apply([append_of(org, "x", "k")], now=NOW))
         run_blocking(store.close())

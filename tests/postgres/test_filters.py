@@ -46,7 +46,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def listed(store: PostgresStore, org: str, where: dict[str, Any], **more: Any) -> list[str]:
     scan = Scan(Fact, (org, "global"), where=parse_filter(where), **more)
-    return [found.key for found in run_blocking(store.scan(scan, now=NOW))]
+    return [fact.key for fact in run_blocking(store.scan(scan, now=NOW))]
 
 
 @pytest.mark.parametrize(
@@ -90,18 +90,18 @@ def test_a_nul_in_json_and_huge_numbers_are_compared_in_python(store: PostgresSt
 
 
 def test_names_and_values_of_a_filter_are_parameters() -> None:
-    given = parse_filter(
+    condition = parse_filter(
         {
             HOSTILE: HOSTILE,
             f"a.{HOSTILE}.0": {"$in": [HOSTILE], "$contains": HOSTILE, "$gt": HOSTILE},
             "$not": {"metadata": {HOSTILE: [HOSTILE]}},
         }
     )
-    assert given is not None
-    made = translate(given, Thread, 5)
-    assert "DROP" not in made.sql + made.source
-    assert made.exact
-    assert sum(b"DROP" in (cell or b"") for cell in made.cells) >= 6
+    assert condition is not None
+    translated = translate(condition, Thread, 5)
+    assert "DROP" not in translated.sql + translated.source
+    assert translated.exact
+    assert sum(b"DROP" in (cell or b"") for cell in translated.cells) >= 6
 
 
 def test_a_damaged_row_in_the_way_of_a_filter_is_named(new_database: Any) -> None:

@@ -37,12 +37,12 @@ def diagnosis(store: PostgresStore, *, deep: bool = False) -> dict[str, Any]:
 
 
 def test_doctor_learns_what_stands_under_it(store: PostgresStore) -> None:
-    found = diagnosis(store)
-    assert found["schema"] == found["latest_schema"]
-    assert found["bytes"]["facts"] > 0
-    assert found["role"] == "memorist_app" and found["vectors"] == "pgvector" and found["text_search"] == "index"
+    report = diagnosis(store)
+    assert report["schema"] == report["latest_schema"]
+    assert report["bytes"]["facts"] > 0
+    assert report["role"] == "memorist_app" and report["vectors"] == "pgvector" and report["text_search"] == "index"
     # The server of this session runs without fsync, and that is told.
-    assert [text.split()[0] for text in found["problems"]] == ["fsync"]
+    assert [text.split()[0] for text in report["problems"]] == ["fsync"]
 
 
 def test_rows_are_counted_before_the_server_has_statistics(
@@ -100,5 +100,5 @@ def test_the_planner_keeps_no_content(database: str, store: PostgresStore) -> No
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute("ANALYZE memorist.facts")
         query = "SELECT most_common_vals::text FROM pg_stats WHERE schemaname = 'memorist'"
-        found = connection.execute(query).fetchall()
-    assert found and not any("SECRETWORD" in (text or "") for (text,) in found)
+        values = connection.execute(query).fetchall()
+    assert values and not any("SECRETWORD" in (text or "") for (text,) in values)

@@ -52,11 +52,11 @@ def in_threads(*works: Callable[[], Awaitable[Any]]) -> None:
             failures.append(failure)
 
     threads = [threading.Thread(target=run, args=[work], daemon=True) for work in works]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join(WAIT_SECONDS + 10)
-    assert not any(one.is_alive() for one in threads), "a loop never ended"
+    for worker in threads:
+        worker.start()
+    for worker in threads:
+        worker.join(WAIT_SECONDS + 10)
+    assert not any(worker.is_alive() for worker in threads), "a loop never ended"
     assert failures == []
 
 
@@ -67,7 +67,7 @@ def test_two_loops_read_and_write_through_one_memory(postgres_url: str, org: str
 
     def work(name: str) -> Callable[[], Awaitable[None]]:
         async def run() -> None:
-            async def one(number: int) -> None:
+            async def call(number: int) -> None:
                 if number % 4 == 0:
                     await memory.state.increment("n")
                 elif number % 4 == 1:
@@ -77,7 +77,7 @@ def test_two_loops_read_and_write_through_one_memory(postgres_url: str, org: str
                 else:
                     await memory.facts.list("global")
 
-            await asyncio.gather(*(one(number) for number in range(CALLS)))
+            await asyncio.gather(*(call(number) for number in range(CALLS)))
 
         return run
 

@@ -97,8 +97,10 @@ def test_a_migration_that_needs_a_table_for_itself_lets_the_others_go_first(
             assert written.wait(60)
             reader.rollback()
             writer.join()
-        kept = watcher.execute(
+        table_state = watcher.execute(
             "SELECT relfilenode = oid, (SELECT count(*) FROM memorist.facts WHERE mood = 'calm') "
             "FROM pg_class WHERE oid = 'memorist.facts'::regclass"
         ).fetchone()
-        assert kept is not None and kept[0] and kept[1] > 0, "a column with a default is added without a rewrite"
+        assert table_state is not None and table_state[0] and table_state[1] > 0, (
+            "a column with a default is added without a rewrite"
+        )

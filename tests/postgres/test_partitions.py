@@ -41,8 +41,8 @@ def test_rows_spread_over_the_partitions(split: tuple[str, PostgresStore]) -> No
     assert run_blocking(store.orgs()) == [f"o{n}" for n in range(10)]
     for n in range(10):
         assert [m.text for m in run_blocking(store.scan(Scan(Message, (f"o{n}", "t")), now=NOW))] == ["one", "two"]
-        found = run_blocking(store.get(Fact, (f"o{n}", "global", "k"), now=NOW))
-        assert found is not None and found.version == 2
+        fact_row = run_blocking(store.get(Fact, (f"o{n}", "global", "k"), now=NOW))
+        assert fact_row is not None and fact_row.version == 2
         assert len(run_blocking(store.scan(Scan(FactVersion, (f"o{n}",)), now=NOW))) == 1
     with psycopg.connect(url) as connection:
         counts = [connection.execute(f"SELECT count(*) FROM memorist.facts_{n}").fetchone() for n in range(PARTS)]  # pyright: ignore
@@ -60,13 +60,13 @@ def test_random_operations_answer_as_the_reference_store_does(split: tuple[str, 
 def test_the_fence_stands_around_the_whole_and_each_part(split: tuple[str, PostgresStore]) -> None:
     url, _ = split
     with psycopg.connect(url) as connection:
-        found = connection.execute(
+        tables = connection.execute(
             "SELECT relname::text, relkind::text FROM pg_class WHERE relnamespace = 'memorist'::regnamespace "
             "AND relkind IN ('r', 'p') AND relrowsecurity AND relforcerowsecurity"
         ).fetchall()
         names = {kind.table.name for kind in kinds()}
         parts = {(f"{name}_{n}", "r") for name in names for n in range(PARTS)}
-        assert set(found) == {(name, "p") for name in names} | parts
+        assert set(tables) == {(name, "p") for name in names} | parts
         connection.execute("SET ROLE memorist_app")
         connection.execute("SELECT set_config('memorist.org', 'o1', true)")
         assert connection.execute("SELECT DISTINCT org FROM memorist.facts").fetchall() == [("o1",)]
@@ -85,9 +85,9 @@ def test_a_read_of_one_org_touches_one_part(split: tuple[str, PostgresStore]) ->
 
 def test_doctor_names_the_split_tables(split: tuple[str, PostgresStore]) -> None:
     _, store = split
-    found = run_blocking(store.diagnose(deep=True))
-    assert set(found["partitioned"]) == {kind.table.name for kind in kinds()}
-    assert found["damaged"] == {} and [text.split()[0] for text in found["problems"]] == ["fsync"]
+    report = run_blocking(store.diagnose(deep=True))
+    assert set(report["partitioned"]) == {kind.table.name for kind in kinds()}
+    assert report["damaged"] == {} and [text.split()[0] for text in report["problems"]] == ["fsync"]
     run_blocking(store.scrub())
 
 

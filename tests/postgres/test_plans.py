@@ -99,13 +99,13 @@ def everyday(store: PostgresStore, org: str) -> None:
 
 def parts_of(plan: str) -> set[str]:
     """The partitions that a plan reads or writes, by table."""
-    found = set()
+    partitions = set()
     for line in plan.splitlines():
         if "never executed" in line:
             continue
         for name in re.findall(r"(?:Scan using \S+ on|Scan on|Insert on|Update on|Delete on) ([a-z_]+_\d+)\b", line):
-            found.add(name)
-    return found
+            partitions.add(name)
+    return partitions
 
 
 def test_every_statement_of_ordinary_use_reads_one_partition_of_a_table(
@@ -129,8 +129,8 @@ def test_the_filter_of_a_search_is_in_the_plan_of_the_server(
     if way == "index":
         # As if the namespace were large. The index is asked first, so the first plan is the one to look at.
         monkeypatch.setattr(search, "MAX_EXACT_ENTRIES", 1)
-        made = full(Entry, "acme")
-        run_blocking(store.apply([Put(replace(made, ns="global", id=f"t#{n}")) for n in range(3)], now=NOW))
+        sample = full(Entry, "acme")
+        run_blocking(store.apply([Put(replace(sample, ns="global", id=f"t#{n}")) for n in range(3)], now=NOW))
     if way == "text":
         run_blocking(store.search_text("acme", "global", ["word"], limit=5, now=NOW, only=ONLY))
     else:
@@ -157,8 +157,8 @@ def test_doctor_says_when_many_writers_would_run_out_of_locks(split: str) -> Non
 
 def test_each_partition_has_its_own_vector_index(split: str) -> None:
     with psycopg.connect(split) as connection:
-        found = connection.execute(
+        index_counts = connection.execute(
             "SELECT count(*), count(DISTINCT x.indrelid) FROM pg_index x JOIN pg_class c ON c.oid = x.indexrelid "
             "JOIN pg_am a ON a.oid = c.relam WHERE a.amname = 'hnsw' AND c.relkind = 'i' AND x.indisvalid"
         ).fetchone()
-    assert found == (6 * PARTS, PARTS)
+    assert index_counts == (6 * PARTS, PARTS)

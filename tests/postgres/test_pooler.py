@@ -66,17 +66,17 @@ def test_more_clients_than_connections_never_see_each_others_statements_or_orgs(
             run_blocking(store.apply([Put(thread(org)), Put(entry(org, "n", 0))], now=NOW))
             for _ in range(20):
                 run_blocking(store.apply([Increment(entry(org, "n", 1))], now=NOW))
-                found = run_blocking(store.get(StateEntry, (org, "global", "n"), now=NOW))
-                assert found is not None and found.org == org
-            assert found is not None and found.value == 20
+                row = run_blocking(store.get(StateEntry, (org, "global", "n"), now=NOW))
+                assert row is not None and row.org == org
+            assert row is not None and row.value == 20
         except BaseException as failure:
             failures.append(failure)
 
     threads = [threading.Thread(target=work, args=pair) for pair in zip(stores, orgs, strict=True)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    for worker in threads:
+        worker.start()
+    for worker in threads:
+        worker.join()
     for store in stores:
         run_blocking(store.close())
     assert failures == []

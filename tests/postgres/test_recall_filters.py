@@ -50,8 +50,8 @@ def fill(store: PostgresStore, rare: int = 100) -> Any:
     """Entries of which one in `rare` is tagged so; returns their vectors."""
     from memorist.recall.vectors import encode_many
 
-    made = vectors(MANY)
-    coded = encode_many(made)
+    entry_vectors = vectors(MANY)
+    coded = encode_many(entry_vectors)
     for start in range(0, MANY, 200):
         put(
             store,
@@ -63,7 +63,7 @@ def fill(store: PostgresStore, rare: int = 100) -> Any:
                 for n in range(start, start + 200)
             ),
         )  # fmt: skip
-    return made
+    return entry_vectors
 
 
 def test_recall_with_a_filter_that_one_in_a_hundred_passes_reads_no_others(
@@ -85,40 +85,40 @@ def test_recall_with_a_filter_that_one_in_a_hundred_passes_reads_no_others(
 def test_a_filtered_search_of_vectors_gives_the_nearest_that_pass(
     store: PostgresStore, read: list[int], monkeypatch: pytest.MonkeyPatch, exact: bool
 ) -> None:
-    made = fill(store)
+    entry_vectors = fill(store)
     if not exact:
         monkeypatch.setattr(search_module, "MAX_EXACT_ENTRIES", 10)
-    found = run_blocking(store.search_vector("o", "user:a", "e", made[3].tolist(), limit=4, now=NOW, only=RARE))
-    wanted = sorted((n for n in range(MANY) if n % 100 == 7), key=lambda n: -(made[n] @ made[3]))[:4]
-    assert [entry.id for entry, _ in found] == [f"t#{n}" for n in wanted]
+    hits = run_blocking(store.search_vector("o", "user:a", "e", entry_vectors[3].tolist(), limit=4, now=NOW, only=RARE))
+    nearest = sorted((n for n in range(MANY) if n % 100 == 7), key=lambda n: -(entry_vectors[n] @ entry_vectors[3]))[:4]
+    assert [entry.id for entry, _ in hits] == [f"t#{n}" for n in nearest]
     assert read == [4]
 
 
 def test_where_the_index_gives_too_few_every_entry_that_passes_is_compared(
     store: PostgresStore, read: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = fill(store, 300)
+    entry_vectors = fill(store, 300)
     monkeypatch.setattr(search_module, "MAX_EXACT_ENTRIES", 10)
     narrow = search_module._WIDEN_INDEX_SCAN.replace(b"60000", b"1").replace(b"$1", b"left($1, 1)")
     monkeypatch.setattr(search_module, "_WIDEN_INDEX_SCAN", narrow)
-    asked: list[bytes] = []
+    statements: list[bytes] = []
     near_sql = search_module._near_sql
 
     def noted(*args: Any) -> bytes:
-        asked.append(near_sql(*args))
-        return asked[-1]
+        statements.append(near_sql(*args))
+        return statements[-1]
 
     monkeypatch.setattr(search_module, "_near_sql", noted)
-    found = run_blocking(store.search_vector("o", "user:a", "e", made[3].tolist(), limit=2, now=NOW, only=RARE))
-    assert {entry.id for entry, _ in found} == {"t#7", "t#307"}
-    assert [b"MATERIALIZED" in sql for sql in asked] == [False, True]
+    hits = run_blocking(store.search_vector("o", "user:a", "e", entry_vectors[3].tolist(), limit=2, now=NOW, only=RARE))
+    assert {entry.id for entry, _ in hits} == {"t#7", "t#307"}
+    assert [b"MATERIALIZED" in sql for sql in statements] == [False, True]
 
 
 def test_times_and_kinds_are_filtered_by_the_server(store: PostgresStore, read: list[int]) -> None:
     fill(store)
     only = EntryFilter(("message",), NOW + 9 * SECOND, NOW + 13 * SECOND)
-    found = run_blocking(store.search_text("o", "user:a", ["cup"], limit=9, now=NOW, only=only))
-    assert {entry.id for entry in found} == {"t#10", "t#12"} and read == [2]
+    entries = run_blocking(store.search_text("o", "user:a", ["cup"], limit=9, now=NOW, only=only))
+    assert {entry.id for entry in entries} == {"t#10", "t#12"} and read == [2]
     none = EntryFilter(("fact",), NOW + 9 * SECOND)
     assert run_blocking(store.search_text("o", "user:a", ["cup"], limit=9, now=NOW, only=none)) == []
 
@@ -126,8 +126,8 @@ def test_times_and_kinds_are_filtered_by_the_server(store: PostgresStore, read: 
 def test_what_the_server_cannot_compare_is_compared_here(store: PostgresStore, read: list[int]) -> None:
     put(store, *(item("o", f"t#{n}", "tea", metadata={"v": 2**53 + n % 2, "n": n}) for n in range(40)))
     only = EntryFilter(where=parse_filter({"v": 2**53 + 1}))
-    found = run_blocking(store.search_text("o", "user:a", ["tea"], limit=15, now=NOW, only=only))
-    assert len(found) == 15 and all(entry.metadata["n"] % 2 for entry in found)
+    entries = run_blocking(store.search_text("o", "user:a", ["tea"], limit=15, now=NOW, only=only))
+    assert len(entries) == 15 and all(entry.metadata["n"] % 2 for entry in entries)
     assert read == [15, 40], "more is asked for while too few pass"
 
 

@@ -103,8 +103,8 @@ def test_what_was_read_is_not_unread(pair: PAIR) -> None:
 
 
 def test_a_standby_that_is_away_costs_nothing_but_its_help(pair: PAIR) -> None:
-    gone = pair[1].url.replace(f":{pair[1].port}/", ":1/")
-    with Memory(pair[0].url, read_url=gone, org="d", worker=False, embedder=None) as memory:
+    dead_url = pair[1].url.replace(f":{pair[1].port}/", ":1/")
+    with Memory(pair[0].url, read_url=dead_url, org="d", worker=False, embedder=None) as memory:
         memory.facts.set("global", "city", "Rome")
         for _ in range(3):
             assert [fact.value for fact in memory.facts.list("global")] == ["Rome"]

@@ -35,23 +35,23 @@ def opened(url: str) -> PostgresStore:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.table.name)
 def test_a_table_has_the_columns_of_its_record(postgres_url: str, kind: type[Record]) -> None:
-    found = rows(
+    columns = rows(
         postgres_url,
         "SELECT column_name, data_type, is_nullable, collation_name FROM information_schema.columns "
         "WHERE table_schema = 'memorist' AND table_name = %s ORDER BY column_name COLLATE \"C\"",
         kind.table.name,
     )
     ordered = set(kind.table.key).union(*kind.table.indexes.values())
-    wanted = [
+    expected = [
         (c.name, TYPES[c.kind], "YES" if c.nullable else "NO", "C" if c.kind == "text" and c.name in ordered else None)
         for c in codec(kind).columns
     ]
-    assert [row for row in found if row[0] not in OUR_SQLSTATES] == wanted
-    assert ("checksum" in {row[0] for row in found}) is kind.table.checksum
+    assert [row for row in columns if row[0] not in OUR_SQLSTATES] == expected
+    assert ("checksum" in {row[0] for row in columns}) is kind.table.checksum
 
 
 def keys_of(url: str, name: str) -> dict[str, tuple[bool, list[str]]]:
-    found = rows(
+    key_columns = rows(
         url,
         "SELECT c.relname, i.indisprimary, a.attname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid "
         "JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k(att, n) ON true "
@@ -60,7 +60,7 @@ def keys_of(url: str, name: str) -> dict[str, tuple[bool, list[str]]]:
         name,
     )
     keys: dict[str, tuple[bool, list[str]]] = {}
-    for index, primary, column in found:
+    for index, primary, column in key_columns:
         keys.setdefault(index, (primary, []))[1].append(column)
     return keys
 
@@ -68,13 +68,13 @@ def keys_of(url: str, name: str) -> dict[str, tuple[bool, list[str]]]:
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.table.name)
 def test_a_table_has_the_keys_of_its_record(postgres_url: str, kind: type[Record]) -> None:
     table = kind.table
-    wanted = {f"{table.name}_pkey": (True, list(table.key))}
-    wanted |= {f"{table.name}_{name}": (False, list(columns)) for name, columns in table.indexes.items()}
+    expected = {f"{table.name}_pkey": (True, list(table.key))}
+    expected |= {f"{table.name}_{name}": (False, list(columns)) for name, columns in table.indexes.items()}
     if "expires_at" in codec(kind).position_of:
-        wanted[f"{table.name}_ends"] = (False, ["expires_at"])
+        expected[f"{table.name}_ends"] = (False, ["expires_at"])
     if table.name == "entries":
-        wanted["entries_lexemes"] = (False, ["lexemes"])
-    assert keys_of(postgres_url, table.name) == wanted
+        expected["entries_lexemes"] = (False, ["lexemes"])
+    assert keys_of(postgres_url, table.name) == expected
 
 
 def test_every_order_starts_with_the_org_but_those_of_work_across_orgs(postgres_url: str) -> None:
@@ -86,13 +86,13 @@ def test_every_order_starts_with_the_org_but_those_of_work_across_orgs(postgres_
 
 
 def test_there_is_no_table_without_a_record(postgres_url: str) -> None:
-    found = rows(postgres_url, "SELECT tablename FROM pg_tables WHERE schemaname = 'memorist'")
-    assert {name for (name,) in found} == {kind.table.name for kind in KINDS} | {"migrations"}
+    tables = rows(postgres_url, "SELECT tablename FROM pg_tables WHERE schemaname = 'memorist'")
+    assert {name for (name,) in tables} == {kind.table.name for kind in KINDS} | {"migrations"}
 
 
 def test_each_migration_is_recorded_once(postgres_url: str) -> None:
-    found = rows(postgres_url, "SELECT version, name FROM memorist.migrations ORDER BY version")
-    assert found == [(migration.number, migration.name) for migration in migrations()]
+    recorded = rows(postgres_url, "SELECT version, name FROM memorist.migrations ORDER BY version")
+    assert recorded == [(migration.number, migration.name) for migration in migrations()]
     assert [migration.number for migration in migrations()] == list(range(1, len(migrations()) + 1))
 
 

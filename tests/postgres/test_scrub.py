@@ -43,8 +43,8 @@ def _with_deleted_rows(server: Postgres) -> PostgresStore:
     with psycopg.connect(server.url, autocommit=True) as connection:
         connection.execute("CHECKPOINT")
     assert holding(server)
-    gone = [DeleteRange(Message, ("o", "t")), Delete(Thread, ("o", "t")), Delete(Fact, ("o", "global", "k"))]
-    run_blocking(store.apply([*gone, DeleteRange(FactVersion, ("o",))], now=NOW))
+    deletions = [DeleteRange(Message, ("o", "t")), Delete(Thread, ("o", "t")), Delete(Fact, ("o", "global", "k"))]
+    run_blocking(store.apply([*deletions, DeleteRange(FactVersion, ("o",))], now=NOW))
     assert holding(server), "without a scrub deleted text is still there"
     return store
 
@@ -65,8 +65,8 @@ def test_log_that_a_slot_keeps_is_told(server: Postgres) -> None:
         connection.execute("SELECT pg_create_physical_replication_slot('slow', true)")
         report = run_blocking(store.scrub())
         connection.execute("SELECT pg_drop_replication_slot('slow')")
-    [left] = report.left
-    assert left.startswith("write-ahead log (") and "slot" in left
+    [remainder] = report.left
+    assert remainder.startswith("write-ahead log (") and "slot" in remainder
     assert run_blocking(store.scrub()).left == [] and holding(server) == []
     run_blocking(store.close())
 

@@ -36,13 +36,13 @@ def item(org: str, id: str, terms: str, context: str = "", **more: Any) -> Entry
 
 
 def put(store: PostgresStore, *entries: Entry) -> None:
-    run_blocking(store.apply([Put(one) for one in entries], now=NOW))
+    run_blocking(store.apply([Put(entry) for entry in entries], now=NOW))
 
 
 def words(store: PostgresStore, org: str, *terms: str, limit: int = 10, **more: Any) -> list[str]:
     only = EntryFilter(**more.pop("only", {}))
-    found = run_blocking(store.search_text(org, more.pop("ns", "user:a"), terms, limit=limit, now=NOW, only=only))
-    return [one.id for one in found]
+    entries = run_blocking(store.search_text(org, more.pop("ns", "user:a"), terms, limit=limit, now=NOW, only=only))
+    return [entry.id for entry in entries]
 
 
 def test_entries_with_more_and_rarer_terms_come_first(store: PostgresStore, org: str) -> None:
@@ -104,7 +104,7 @@ def test_kinds_expiry_and_deletion_are_seen_at_once(store: PostgresStore, org: s
     assert words(store, org, "tea", only={"kinds": ("fact",)}) == ["f"]
     assert words(store, org, "tea", only={"kinds": ()}) == []
     late = run_blocking(store.search_text(org, "user:a", ["tea"], limit=9, now=NOW + 2 * SECOND))
-    assert {one.id for one in late} == {"m", "f"}
+    assert {entry.id for entry in late} == {"m", "f"}
     run_blocking(store.apply([Delete(Entry, (org, "user:a", "message", "t", "m"))], now=NOW))
     assert set(words(store, org, "tea")) == {"f", "e"}
 
@@ -115,22 +115,22 @@ def test_counts_are_of_own_terms(store: PostgresStore, org: str) -> None:
 
 
 def vectors(count: int, width: int = 256) -> Any:
-    made = np.random.default_rng(7).standard_normal((count, width)).astype(np.float32)
-    return made / np.linalg.norm(made, axis=1, keepdims=True)
+    random_rows = np.random.default_rng(7).standard_normal((count, width)).astype(np.float32)
+    return random_rows / np.linalg.norm(random_rows, axis=1, keepdims=True)
 
 
 @pytest.mark.parametrize("width", [256, 100])
 def test_the_nearest_come_first_with_their_cosine(store: PostgresStore, org: str, width: int) -> None:
-    made = vectors(200, width)
-    coded = encode_many(made)
+    rows = vectors(200, width)
+    coded = encode_many(rows)
     put(store, *(item(org, str(n), "x", embedder="e", vector=coded[n]) for n in range(200)))
     put(store, item(org, "else", "x", embedder="f", vector=coded[3]))
     put(store, item(org + "x", "other", "x", embedder="e", vector=coded[3]))
-    found = run_blocking(store.search_vector(org, "user:a", "e", made[3].tolist(), limit=10, now=NOW))
-    cosines = made @ made[3]
-    assert found[0][0].id == "3"
-    assert [one.id for one, _ in found] == [str(n) for n in np.argsort(-cosines)[:10]]
-    assert np.allclose([cosine for _, cosine in found], np.sort(cosines)[::-1][:10], atol=0.01)
+    hits = run_blocking(store.search_vector(org, "user:a", "e", rows[3].tolist(), limit=10, now=NOW))
+    cosines = rows @ rows[3]
+    assert hits[0][0].id == "3"
+    assert [entry.id for entry, _ in hits] == [str(n) for n in np.argsort(-cosines)[:10]]
+    assert np.allclose([cosine for _, cosine in hits], np.sort(cosines)[::-1][:10], atol=0.01)
 
 
 def test_the_index_finds_what_exact_search_finds(
@@ -139,16 +139,16 @@ def test_the_index_finds_what_exact_search_finds(
     store = PostgresStore(new_database(), runtime=BlockingRuntime())
     run_blocking(store.open())
     centres = vectors(40)
-    made = np.repeat(centres, 25, axis=0) + 0.4 * vectors(1000)
-    made /= np.linalg.norm(made, axis=1, keepdims=True)
-    coded = encode_many(made)
+    rows = np.repeat(centres, 25, axis=0) + 0.4 * vectors(1000)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    coded = encode_many(rows)
     for start in range(0, 1000, 250):
         put(store, *(item(org, str(n), "x", embedder="e", vector=coded[n]) for n in range(start, start + 250)))
     monkeypatch.setattr(search_module, "MAX_EXACT_ENTRIES", 10)
     hits = 0
     for n in range(0, 1000, 50):
-        found = run_blocking(store.search_vector(org, "user:a", "e", made[n].tolist(), limit=10, now=NOW))
-        hits += len({one.id for one, _ in found} & {str(i) for i in np.argsort(-(made @ made[n]))[:10]})
+        hits_found = run_blocking(store.search_vector(org, "user:a", "e", rows[n].tolist(), limit=10, now=NOW))
+        hits += len({entry.id for entry, _ in hits_found} & {str(i) for i in np.argsort(-(rows @ rows[n]))[:10]})
     run_blocking(store.close())
     with psycopg.connect(store.options.conninfo, autocommit=True) as connection:
         scans = 0
@@ -178,10 +178,10 @@ def test_without_pgvector_the_client_searches(
     assert isinstance(plain, SearchesText) and not isinstance(plain, SearchesVectors)
     coded = encode_many(vectors(3))
     put(plain, *(item(org, str(n), "tea", embedder="e", vector=coded[n]) for n in range(3)))
-    assert [one.vector for one in run_blocking(plain.scan(Scan(Entry, (org,)), now=NOW))] == coded
+    assert [entry.vector for entry in run_blocking(plain.scan(Scan(Entry, (org,)), now=NOW))] == coded
     assert "searched by the client" in run_blocking(plain.diagnose())["vectors"]
     run_blocking(plain.close())
     run_blocking(store.open())  # the owner finds pgvector again, and the copy is made for the rows there are
-    found = run_blocking(store.search_vector(org, "user:a", "e", vectors(3)[1].tolist(), limit=1, now=NOW))
-    assert [one.id for one, _ in found] == ["1"]
+    hits = run_blocking(store.search_vector(org, "user:a", "e", vectors(3)[1].tolist(), limit=1, now=NOW))
+    assert [entry.id for entry, _ in hits] == ["1"]
     run_blocking(store.close())

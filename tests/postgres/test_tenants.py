@@ -63,11 +63,11 @@ def raw(postgres_url: str, login: Callable[..., str]) -> Iterator[Callable[..., 
 
 def test_every_table_is_fenced_for_its_owner_too(postgres_url: str) -> None:
     with psycopg.connect(postgres_url) as connection:
-        found = connection.execute(
+        tables = connection.execute(
             "SELECT relname, relrowsecurity, relforcerowsecurity FROM pg_class "
             "WHERE relnamespace = 'memorist'::regnamespace AND relkind IN ('r', 'p') AND relname <> 'migrations'"
         ).fetchall()
-    assert sorted(found) == [(name, True, True) for name in sorted(TABLES)]
+    assert sorted(tables) == [(name, True, True) for name in sorted(TABLES)]
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -77,29 +77,29 @@ def test_without_an_org_no_row_is_seen(raw: Callable[..., Any], name: str) -> No
 
 
 def test_raw_sql_sees_one_org(raw: Callable[..., Any], store: PostgresStore, orgs: tuple[str, str]) -> None:
-    mine, other = orgs
-    put(store, fact(mine), fact(other))
-    assert raw(mine, "SELECT DISTINCT org FROM memorist.facts") == [(mine,)]
-    assert raw(mine, "SELECT count(*) FROM memorist.facts WHERE org = %s", other) == [(0,)]
-    assert raw(mine, "UPDATE memorist.facts SET value = '0' WHERE org = %s", other) == 0
-    assert raw(mine, "DELETE FROM memorist.facts WHERE org = %s", other) == 0
+    own, other = orgs
+    put(store, fact(own), fact(other))
+    assert raw(own, "SELECT DISTINCT org FROM memorist.facts") == [(own,)]
+    assert raw(own, "SELECT count(*) FROM memorist.facts WHERE org = %s", other) == [(0,)]
+    assert raw(own, "UPDATE memorist.facts SET value = '0' WHERE org = %s", other) == 0
+    assert raw(own, "DELETE FROM memorist.facts WHERE org = %s", other) == 0
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
-        raw(mine, "UPDATE memorist.facts SET org = %s", other)
+        raw(own, "UPDATE memorist.facts SET org = %s", other)
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
-        raw(mine, "INSERT INTO memorist.links VALUES (%s, 's', 'k', 't', 0)", other)
+        raw(own, "INSERT INTO memorist.links VALUES (%s, 's', 'k', 't', 0)", other)
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
-        raw(mine, "TRUNCATE memorist.facts")
+        raw(own, "TRUNCATE memorist.facts")
 
 
 def test_a_taken_key_of_another_org_gives_no_hint(
     raw: Callable[..., Any], store: PostgresStore, orgs: tuple[str, str]
 ) -> None:
-    mine, other = orgs
+    own, other = orgs
     put(store, fact(other))
     refusals = []
     for key in ("k", "not-there"):
         with pytest.raises(psycopg.errors.InsufficientPrivilege) as refused:
-            raw(mine, "INSERT INTO memorist.state VALUES (%s, 'global', %s, '1', 0, 0, NULL, 1)", other, key)
+            raw(own, "INSERT INTO memorist.state VALUES (%s, 'global', %s, '1', 0, 0, NULL, 1)", other, key)
         refusals.append(str(refused.value))
     assert refusals[0] == refusals[1]
 
@@ -155,27 +155,27 @@ def test_ids_made_to_break_out_stay_inside(store: PostgresStore) -> None:
         put(store, *(entry(org, key, [org, key]) for key in names[:20]))
     for org in names:
         for key in names[:20]:
-            found = run_blocking(store.get(StateEntry, (org, "global", key), now=NOW))
-            assert found is not None and found.value == [org, key]
+            row = run_blocking(store.get(StateEntry, (org, "global", key), now=NOW))
+            assert row is not None and row.value == [org, key]
         listed = run_blocking(store.scan(Scan(StateEntry, (org,)), now=NOW))
-        assert [one.key for one in listed] == sorted(names[:20])
-        assert {one.org for one in listed} == {org}
+        assert [row.key for row in listed] == sorted(names[:20])
+        assert {row.org for row in listed} == {org}
         by_keys = run_blocking(store.get_many(StateEntry, [(org, "global", key) for key in names[:20]], now=NOW))
-        assert [one.value for one in by_keys if one is not None] == [[org, key] for key in names[:20]]
-    gone = names[::2]
-    for org in gone:
+        assert [row.value for row in by_keys if row is not None] == [[org, key] for key in names[:20]]
+    dropped = names[::2]
+    for org in dropped:
         assert run_blocking(store.apply([DeleteRange(StateEntry, (org,))], now=NOW)) == [20]
     for org in names[1::2]:
         assert len(run_blocking(store.scan(Scan(StateEntry, (org,)), now=NOW))) == 20
 
 
 def test_a_batch_of_two_orgs_writes_each_under_its_own(store: PostgresStore, orgs: tuple[str, str]) -> None:
-    mine, other = orgs
-    changes = [Put(entry(mine, "a", 1)), Increment(entry(other, "a", 2)), Delete(StateEntry, (mine, "global", "b"))]
+    own, other = orgs
+    changes = [Put(entry(own, "a", 1)), Increment(entry(other, "a", 2)), Delete(StateEntry, (own, "global", "b"))]
     assert run_blocking(store.apply(changes, now=NOW))[1:] == [2, False]
-    for org, value in ((mine, 1), (other, 2)):
-        found = run_blocking(store.get(StateEntry, (org, "global", "a"), now=NOW))
-        assert found is not None and found.value == value
+    for org, value in ((own, 1), (other, 2)):
+        row = run_blocking(store.get(StateEntry, (org, "global", "a"), now=NOW))
+        assert row is not None and row.value == value
 
 
 def test_an_owner_without_roles_is_fenced_too(

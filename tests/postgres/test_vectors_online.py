@@ -40,11 +40,11 @@ def without(request: pytest.FixtureRequest, new_database: Callable[[], str], mon
     return url
 
 
-def found(store: PostgresStore) -> set[str]:
+def nearest_ids(store: PostgresStore) -> set[str]:
     every = set()
     for org in ("o0", "o1", "o2"):
         near = run_blocking(store.search_vector(org, "user:a", "e", vectors(1)[0].tolist(), limit=50, now=NOW))
-        every |= {one.id for one, _ in near}
+        every |= {entry.id for entry, _ in near}
     return every
 
 
@@ -58,12 +58,12 @@ def test_the_copy_is_made_while_others_read_and_write(without: str) -> None:
         # A program that looks meanwhile finds no copy, and searches by itself.
         assert watcher.execute(COPIES).fetchone() == (0,)
         ours = [old.info.backend_pid, watcher.info.backend_pid]
-        held = {mode for mode, _ in watcher.execute(_LOCKS, [ours]).fetchall()}
-        assert held and held <= HARMLESS, "nobody who reads or writes waits for the build"
+        lock_modes = {mode for mode, _ in watcher.execute(_LOCKS, [ours]).fetchall()}
+        assert lock_modes and lock_modes <= HARMLESS, "nobody who reads or writes waits for the build"
         old.rollback()
     run_blocking(writer.close())
     store = opened(without)
-    assert found(store) == {f"k{n:02}" for n in range(COUNT)} | {"new"}
+    assert nearest_ids(store) == {f"k{n:02}" for n in range(COUNT)} | {"new"}
     run_blocking(store.close())
 
 
@@ -84,5 +84,5 @@ def test_a_copy_that_was_interrupted_goes_on(without: str) -> None:
     for store in stores:
         run_blocking(store.close())
     store = opened(without)
-    assert found(store) == {f"k{n:02}" for n in range(COUNT)}
+    assert nearest_ids(store) == {f"k{n:02}" for n in range(COUNT)}
     run_blocking(store.close())

@@ -32,8 +32,8 @@ class Turns:
     def close(self) -> None:
         """Stop listening and drop every connection."""
         self.stop_listening()
-        for one in self._sockets:
-            _end(one)
+        for connection in self._sockets:
+            _end(connection)
 
     def _accept(self) -> None:
         while True:
@@ -71,10 +71,10 @@ class Turns:
         _end(target)
 
 
-def _end(one: socket.socket) -> None:
+def _end(connection: socket.socket) -> None:
     with contextlib.suppress(OSError):  # already closed by the other pump
-        one.shutdown(socket.SHUT_RDWR)
-    one.close()
+        connection.shutdown(socket.SHUT_RDWR)
+    connection.close()
 
 
 @contextmanager

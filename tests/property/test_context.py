@@ -64,7 +64,7 @@ def used(identity: str, content: Any = "found it") -> dict[str, Any]:
 
 def words(number: int) -> str:
     size = number * 7 % 23 + 1
-    return " ".join(WORDS[(number + place) % len(WORDS)] for place in range(size)) + f" #{number}"
+    return " ".join(WORDS[(number + index) % len(WORDS)] for index in range(size)) + f" #{number}"
 
 
 def image() -> dict[str, Any]:
@@ -229,7 +229,7 @@ def orphans(messages: list[dict[str, Any]]) -> list[str]:
             continue
         if waiting:
             wrong.append("call without result")
-        waiting = [one["id"] for one in message.get("tool_calls") or ()]
+        waiting = [tool_call["id"] for tool_call in message.get("tool_calls") or ()]
     return wrong + (["call without result"] if waiting else [])
 
 
@@ -253,10 +253,10 @@ def check(thread: list[Any], budget: TokenBudget, policy: Any, counter: Any, sla
     assert orphans(messages) == []
     assert openai_problems(messages) == []
     assert anthropic_problems(request) == []
-    sent = "\n".join(str(message.get("content")) for message in messages)
+    sent_text = "\n".join(str(message.get("content")) for message in messages)
     for item in thread:
         if isinstance(item, dict) and item.get("pinned") and item["content"]:
-            assert item["content"] in sent
+            assert item["content"] in sent_text
     again = compress(thread, budget=budget, policy=policy, counter=counter, **options)
     assert dump(again.messages(merge=False)) == dump(messages)
     assert dump(again.anthropic()) == dump(request)
@@ -279,21 +279,21 @@ def _least(thread: list[Any], counter: Any, options: dict[str, Any]) -> tuple[in
     Where it does not begin with a user's message, a note stands first, a longer one where something was left out.
     """
     read = [as_message(item) for item in thread]
-    lead = next((place for place, one in enumerate(read) if one.role not in ("system", "developer")), len(read))
+    lead = next((index for index, message in enumerate(read) if message.role not in ("system", "developer")), len(read))
     units, _ = group(read[lead:], counter)
-    kept = [unit for unit in units if unit.pinned or unit is units[-1]]
-    rest = [message for unit in kept for message in unit.messages]
+    required = [unit for unit in units if unit.pinned or unit is units[-1]]
+    rest = [message for unit in required for message in unit.messages]
     # An instruction inside a thread costs more than one at its start: a word of the user's keeps them apart.
     apart = [as_message("-")] if lead and rest and rest[0].role in ("system", "developer") else []
     needed = [*read[:lead], *apart, *rest]
     fixed = {name: value for name, value in options.items() if name != "memory"}
-    made = compress(needed, budget=10_000_000, counter=counter, **fixed)
-    assert recount.openai_tokens(made.openai(), counter.count) <= made.tokens
-    assert recount.anthropic_tokens(made.anthropic(), counter.count) <= made.tokens
-    begun = repr(made.anthropic()["messages"][:1])
+    context = compress(needed, budget=10_000_000, counter=counter, **fixed)
+    assert recount.openai_tokens(context.openai(), counter.count) <= context.tokens
+    assert recount.anthropic_tokens(context.anthropic(), counter.count) <= context.tokens
+    begun = repr(context.anthropic()["messages"][:1])
     longer = counter.count(OMITTED) - counter.count(STARTS) if STARTS in begun else 0
-    least = made.tokens + longer - sum(count_message(one, counter) for one in apart)
-    return least, sum(unit.tokens for unit in kept[:-1])
+    least = context.tokens + longer - sum(count_message(message, counter) for message in apart)
+    return least, sum(unit.tokens for unit in required[:-1])
 
 
 def dump(value: Any) -> str:  # surrogates cannot be written as JSON
@@ -397,37 +397,37 @@ def test_reading_in_pages_gives_what_reading_at_once_gives(
     kinds: list[str], total: int, policy: str, size: int
 ) -> None:
     # The oldest says something: whether anything worth a word was left unread cannot be known without reading it.
-    given = [user("The first word."), *thread_of(kinds)]
-    thread = [replace(as_message(m), thread="t", seq=n) for n, m in enumerate(given, 1)]
-    made = [Reading(budget=total, policy=POLICIES[policy], input="And now?") for _ in range(2)]
-    made[0].read_all(thread[::-1], position=len(thread))
-    left = thread[::-1]
-    while made[1].wants():
-        page, left = left[:size], left[size:]
-        made[1].feed(page, more=bool(left))
+    messages = [user("The first word."), *thread_of(kinds)]
+    thread = [replace(as_message(m), thread="t", seq=n) for n, m in enumerate(messages, 1)]
+    readings = [Reading(budget=total, policy=POLICIES[policy], input="And now?") for _ in range(2)]
+    readings[0].read_all(thread[::-1], position=len(thread))
+    unread = thread[::-1]
+    while readings[1].wants():
+        page, unread = unread[:size], unread[size:]
+        readings[1].feed(page, more=bool(unread))
     try:
-        at_once = made[0].finish().messages(merge=False)
+        at_once = readings[0].finish().messages(merge=False)
     except BudgetError:
         with pytest.raises(BudgetError):
-            made[1].finish()
+            readings[1].finish()
         return
-    assert made[1].finish().messages(merge=False) == at_once
+    assert readings[1].finish().messages(merge=False) == at_once
 
 
 @settings(max_examples=EXAMPLES // 10, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
 @given(kinds=st.lists(st.sampled_from(sorted(KINDS)), min_size=5, max_size=30), room=st.integers(200, 4_000))
 def test_a_fold_stands_for_whole_units_and_is_shorter_than_they_were(kinds: list[str], room: int) -> None:
     counter = COUNTERS["o200k_base"]
-    found, _ = group(thread_of(kinds), counter)
-    fold = plan_fold(found, room, previous="- User: the first summary", counter=counter)
+    units, _ = group(thread_of(kinds), counter)
+    fold = plan_fold(units, room, previous="- User: the first summary", counter=counter)
     if fold is None:
         return
-    inside = [unit for unit in found if unit.position <= fold.last]
+    inside = [unit for unit in units if unit.position <= fold.last]
     assert messages_of(unit for unit in inside if not unit.pinned) == list(fold.messages)
     assert messages_of(unit for unit in inside if unit.pinned) == list(fold.pinned)
-    with pytest.raises(StopIteration) as done:
+    with pytest.raises(StopIteration) as stop:
         write_fold(fold, counter=counter).send(None)
-    digest = done.value.value
+    digest = stop.value.value
     if digest is not None:
         assert counter.count(digest.text) <= fold.max_tokens
         assert summary_tokens(digest.text, counter) < fold.tokens
@@ -435,8 +435,8 @@ def test_a_fold_stands_for_whole_units_and_is_shorter_than_they_were(kinds: list
 
 def test_units_lose_nothing_but_what_they_report() -> None:
     thread = thread_of(sorted(KINDS))
-    found, repairs = group(thread, COUNTERS["o200k_base"])
-    assert [unit.position for unit in found] == sorted(unit.position for unit in found)
+    units, repairs = group(thread, COUNTERS["o200k_base"])
+    assert [unit.position for unit in units] == sorted(unit.position for unit in units)
     reasons = {repair.reason for repair in repairs}
     assert reasons == {
         "empty message",

@@ -36,7 +36,7 @@ WORDS = "the ledger of the harbour was paid in May and nobody asked who had sign
 
 def text_of(name: str, size: int) -> str:
     """A sentence that no other message has."""
-    return f"Note {name} says {' '.join(WORDS[(size + place) % len(WORDS)] for place in range(size))}."
+    return f"Note {name} says {' '.join(WORDS[(size + index) % len(WORDS)] for index in range(size))}."
 
 
 class Talk:
@@ -57,25 +57,28 @@ class Talk:
 
     def items(self, scores: list[float]) -> list[MemoryItem]:
         """Everything that could be recalled, the best first."""
-        said = [
-            MemoryItem(one.text, "message", one.id, "user", None, "") for one in (*self.thread, *self.strangers)
+        items = [
+            MemoryItem(message.text, "message", message.id, "user", None, "")
+            for message in (*self.thread, *self.strangers)
         ] + self.passages
-        said += [
-            MemoryItem(f"topic: {' '.join(one.text.split()[:3])}", "fact", f"user:ada/{one.id}", said_in=one.id)
-            for one in (*self.thread[::3], *self.strangers[::3])
+        items += [
+            MemoryItem(
+                f"topic: {' '.join(message.text.split()[:3])}", "fact", f"user:ada/{message.id}", said_in=message.id
+            )
+            for message in (*self.thread[::3], *self.strangers[::3])
         ]
         scored = [
-            msgspec.structs.replace(item, score=scores[place % len(scores)] / (1 + place))
-            for place, item in enumerate(said)
+            msgspec.structs.replace(item, score=scores[index % len(scores)] / (1 + index))
+            for index, item in enumerate(items)
         ]
         return sorted(scored, key=lambda item: -(item.score or 0))
 
     def ask(self, question: str, **options: Any) -> Context:
         reading = Reading(input=question, thread="t", **options)
-        left = self.thread[::-1]
+        unread = self.thread[::-1]
         while count := reading.wants():
-            page, left = left[:count], left[count:]
-            reading.feed(page, more=bool(left))
+            page, unread = unread[:count], unread[count:]
+            reading.feed(page, more=bool(unread))
         return reading.finish()
 
     def add(self, context: Context, question: str, answer: str) -> None:
@@ -83,10 +86,13 @@ class Talk:
             self.thread.append(msgspec.structs.replace(message, thread="t", seq=len(self.thread) + 1))
 
     def texts(self) -> list[str]:
-        return [*(one.text for one in (*self.thread, *self.strangers)), *(one.text for one in self.passages)]
+        return [
+            *(message.text for message in (*self.thread, *self.strangers)),
+            *(message.text for message in self.passages),
+        ]
 
 
-def sent(context: Context) -> str:
+def request_text(context: Context) -> str:
     return "\n".join(str(message.get("content")) for message in context.messages(merge=False)).replace("\n  ", "\n")
 
 
@@ -123,9 +129,9 @@ def test_no_text_of_a_message_is_sent_twice(
         except BudgetError:
             continue
         assert context.tokens <= budget
-        request = sent(context)
-        told, summed = told_once(request, context), context.summary_message.text if context.summary_message else ""
-        assert not [text for text in talk.texts() if told.count(text) > 1], context.explain()
+        request = request_text(context)
+        sent_text, summed = told_once(request, context), context.summary_message.text if context.summary_message else ""
+        assert not [text for text in talk.texts() if sent_text.count(text) > 1], context.explain()
         assert not [text for text in talk.texts() if text in summed and text in context.memory_text]
         assert not [line for line in context.profile if line.text in context.memory_text]
         for fate in context.recalled:

@@ -31,8 +31,8 @@ class Greedy(MemoryStore):
 
     async def scan(self, scan: Any, *, now: int) -> list[Any]:
         first = {id(row) for row in await super().scan(replace(scan, where=None), now=now)}
-        found = await super().scan(replace(scan, limit=None), now=now)
-        return found[: len(first)] if scan.where is None else found[: max(0, len(first) - 1)]
+        rows = await super().scan(replace(scan, limit=None), now=now)
+        return rows[: len(first)] if scan.where is None else rows[: max(0, len(first) - 1)]
 
 
 class Forgetful(MemoryStore):
@@ -47,9 +47,9 @@ class Trusting(MemoryStore):
     """A compare-and-set that does not compare."""
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
-        kept = [change for change in changes if not isinstance(change, Expect)]
-        done = iter(await super().apply(kept, now=now))
-        return [None if isinstance(change, Expect) else next(done) for change in changes]
+        unconditional = [change for change in changes if not isinstance(change, Expect)]
+        results = iter(await super().apply(unconditional, now=now))
+        return [None if isinstance(change, Expect) else next(results) for change in changes]
 
 
 class Inclusive(MemoryStore):

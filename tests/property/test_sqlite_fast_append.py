@@ -43,17 +43,17 @@ class Throw:
 
     def _message(self) -> Sequence[Change]:
         more: dict[str, Any] = self._one(({}, {}, {"metadata": {"a": 1}, "expires_at": later(9)}, {"tokens": None}))
-        said = message(self._org, self._one(("x", ["part"], None, 'q"\u00e9')), **more)
-        return (Append(self._org, "t", (said,), later(self._one((0, 5)))), self._job())
+        sent_message = message(self._org, self._one(("x", ["part"], None, 'q"\u00e9')), **more)
+        return (Append(self._org, "t", (sent_message,), later(self._one((0, 5)))), self._job())
 
     def _other_appends(self) -> Sequence[Change]:
-        said = [message(self._org, text) for text in self._one((("y",), ("y", "z")))]
-        return (Append(self._org, "t", tuple(said), WHEN, self._one((None, "k"))),)
+        messages = [message(self._org, text) for text in self._one((("y",), ("y", "z")))]
+        return (Append(self._org, "t", tuple(messages), WHEN, self._one((None, "k"))),)
 
     def _thread(self) -> Sequence[Change]:
         expires = self._one((None, None, later(60)))
-        made = Put(thread(self._org, expires_at=expires))
-        return (DeleteRange(Message, (self._org, "t")), Delete(Thread, (self._org, "t")), made)
+        recreated = Put(thread(self._org, expires_at=expires))
+        return (DeleteRange(Message, (self._org, "t")), Delete(Thread, (self._org, "t")), recreated)
 
     def _step(self) -> Sequence[Change]:
         version = self._one((0, 1, 1, 2, 2, 3, 4))

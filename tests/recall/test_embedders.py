@@ -8,13 +8,13 @@ from typing import Any
 from memorist import Memory
 
 from .conftest import Failing, WordHashes
-from .test_promises import ADA, found, thread
+from .test_promises import ADA, hit_texts, thread
 
 
 async def test_a_failing_embedder_leaves_recall_lexical_and_is_told_by_doctor(open_memory: Any) -> None:
     memory = open_memory(embedder=Failing("away"))
     await thread(memory, "The caravan crossed the desert")
-    assert await found(memory, "caravan") == ["The caravan crossed the desert"]
+    assert await hit_texts(memory, "caravan") == ["The caravan crossed the desert"]
     problems = (await memory.doctor()).problems
     assert any(problem.startswith("embedder: ModelError") for problem in problems)
     assert not any("caravan" in problem for problem in problems)
@@ -23,7 +23,7 @@ async def test_a_failing_embedder_leaves_recall_lexical_and_is_told_by_doctor(op
 async def test_vectors_come_once_the_embedder_is_back(open_memory: Any) -> None:
     away = open_memory(embedder=Failing("word-hashes"))
     await thread(away, "The caravan crossed the desert")
-    assert await found(away, "caravan") == ["The caravan crossed the desert"]
+    assert await hit_texts(away, "caravan") == ["The caravan crossed the desert"]
     back = open_memory(embedder=WordHashes())
     assert not await by_vector(back, "caravan desert")
     await back.process("reindex")
@@ -35,7 +35,7 @@ async def test_another_embedder_is_detected_and_reembeds(open_memory: Any) -> No
     await thread(old, "The caravan crossed the desert", "An oasis at noon")
     assert await by_vector(old, "caravan desert")
     new = open_memory(embedder=WordHashes("new", 16))
-    assert (await found(new, "caravan"))[0] == "The caravan crossed the desert"
+    assert (await hit_texts(new, "caravan"))[0] == "The caravan crossed the desert"
     assert not await by_vector(new, "caravan desert")
     assert any("vectors of" in problem and "old" in problem for problem in (await new.doctor()).problems)
     await new.process("reindex")
@@ -47,25 +47,25 @@ def test_doctor_finds_no_damage_while_two_embedders_embed_anew(url: Any, org: st
     """Two programs with different embedders on one store: each makes the other's vectors anew, again and again."""
     options: dict[str, Any] = {"org": org, "counter": "estimate", "worker": False, "extract": None}
     with (
-        Memory(url, embedder=WordHashes("one"), **options) as one,
+        Memory(url, embedder=WordHashes("one"), **options) as first,
         Memory(url, embedder=WordHashes("two", 16), **options) as two,
         Memory(url, embedder=None, **options) as looking,
     ):
-        one.threads.create(ADA, id="talk")
-        one.threads.append("talk", *(f"The caravan number {i} crossed the desert" for i in range(40)))
-        one.jobs.drain()
+        first.threads.create(ADA, id="talk")
+        first.threads.append("talk", *(f"The caravan number {i} crossed the desert" for i in range(40)))
+        first.jobs.drain()
         before = set(looking.doctor(deep=True).problems)
         with ThreadPoolExecutor(2) as pool:
-            anew = [pool.submit(_embed_anew, memory) for memory in (one, two)]
+            anew = [pool.submit(_embed_anew, memory) for memory in (first, two)]
             looks = 0
-            found: set[str] = set()
+            problems: set[str] = set()
             while looks < 5 or not all(work.done() for work in anew):
-                found |= set(looking.doctor(deep=True).problems)
+                problems |= set(looking.doctor(deep=True).problems)
                 looks += 1
             for work in anew:
                 work.result()
-        found |= set(looking.doctor(deep=True).problems)
-        assert {problem for problem in found - before if "vectors of" not in problem} == set()
+        problems |= set(looking.doctor(deep=True).problems)
+        assert {problem for problem in problems - before if "vectors of" not in problem} == set()
         assert len(looking.recall("caravan desert", namespaces=ADA, top_k=10)) == 10
 
 
@@ -79,7 +79,7 @@ def _embed_anew(memory: Memory) -> None:
 async def test_without_an_embedder_nothing_is_embedded(open_memory: Any) -> None:
     memory = open_memory(embedder=None)
     await thread(memory, "The caravan crossed the desert")
-    assert await found(memory, "caravan") == ["The caravan crossed the desert"]
+    assert await hit_texts(memory, "caravan") == ["The caravan crossed the desert"]
     assert not await by_vector(memory, "caravan")
 
 

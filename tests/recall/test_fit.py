@@ -21,16 +21,16 @@ PLACES = ("Lisbon", "Oslo", "Porto", "Bergen", "Faro", "Turin")
 def conversation(number: int) -> dict[str, Any]:
     """A small chat in the neutral format of the benchmarks, with a question for each thing told."""
     turns, questions = [], []
-    for place, thing in enumerate(THINGS):
-        at = f"2024-03-{place + 1:02}T10:00:00"
-        town = PLACES[(place + number) % len(PLACES)]
+    for day, thing in enumerate(THINGS):
+        at = f"2024-03-{day + 1:02}T10:00:00"
+        town = PLACES[(day + number) % len(PLACES)]
         for step, (speaker, text) in enumerate(
             [("user", f"I bought a {thing} in {town} today."), ("assistant", "That sounds lovely, enjoy it.")]
         ):
-            turns.append({"id": f"{place}-{step}", "session": str(place), "speaker": speaker, "text": text, "at": at})
+            turns.append({"id": f"{day}-{step}", "session": str(day), "speaker": speaker, "text": text, "at": at})
         questions.append(
-            {"id": f"{number}-{place}", "text": f"Where did I buy the {thing}?", "category": "one",
-             "gold": [f"{place}-0"], "asked_at": "2024-04-01T10:00:00", "visible_turns": None}
+            {"id": f"{number}-{day}", "text": f"Where did I buy the {thing}?", "category": "one",
+             "gold": [f"{day}-0"], "asked_at": "2024-04-01T10:00:00", "visible_turns": None}
         )  # fmt: skip
     return {"id": str(number), "turns": turns, "questions": questions}
 
@@ -71,5 +71,5 @@ def test_the_shipped_weights_are_written_as_the_fit_writes_them() -> None:
 
 def test_the_weights_name_only_data_that_may_be_fitted_on(fit: Any) -> None:
     data = weights_file().origin["data"]
-    assert set(data) == {name.replace(".named", ".json") for name in fit.FIT}
+    assert set(data) == {name.replace(".named", ".json") for name in fit.FITTED_SETS}
     assert not set(data) & set(fit.MEASURE_ONLY)

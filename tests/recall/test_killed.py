@@ -39,8 +39,8 @@ memory.recall("pebble", namespaces="user:ada")
 @pytest.mark.parametrize("batches", [0, 1, 2])
 def test_nothing_stays_unindexed_after_a_kill(tmp_path: Path, batches: int) -> None:
     path = tmp_path / "memory.db"
-    done = subprocess.run([sys.executable, "-c", _CHILD, str(path), str(batches)], check=False, cwd=_ROOT)
-    assert done.returncode == 9
+    process = subprocess.run([sys.executable, "-c", _CHILD, str(path), str(batches)], check=False, cwd=_ROOT)
+    assert process.returncode == 9
     with Memory(path, embedder=WordHashes(), worker=False, extract=None) as memory:
         for number in (0, 1, 498, 499, 500, 501, 999, 1000, 1199):
             hits = memory.recall(f"unique{number}", namespaces="user:ada", top_k=3)

@@ -44,7 +44,7 @@ def open_ram(**options: Any) -> Memory:
     return Memory(MemoryStore(), worker=False, **options)
 
 
-def told(story: dict[str, Any]) -> list[str]:
+def request_lines(story: dict[str, Any]) -> list[str]:
     """The lines of the request for a story's question."""
     now = [datetime(2026, 11, 11, 9, 30, tzinfo=UTC)]
     with open_ram(clock=lambda: now[0]) as org:
@@ -52,7 +52,8 @@ def told(story: dict[str, Any]) -> list[str]:
         for document in story.get("documents") or ():
             memory.documents.add("user:ada", document["text"], title=document.get("title"))
         fillers = [
-            [{"role": role, "content": one[role]} for role in ("user", "assistant")] for one in rows("fillers.jsonl")
+            [{"role": role, "content": exchange[role]} for role in ("user", "assistant")]
+            for exchange in rows("fillers.jsonl")
         ]
         first, *later = story["sessions"]
         for session in [first, *fillers[:BETWEEN], *later]:
@@ -67,7 +68,7 @@ def told(story: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize("name", TOLD)
 def test_what_a_story_needs_is_in_the_request(name: str) -> None:
-    lines = told(STORIES[name])
+    lines = request_lines(STORIES[name])
     assert [piece for piece in STORIES[name]["needs"] if not any(piece.casefold() in line for line in lines)] == []
 
 
@@ -107,16 +108,16 @@ def test_answers_that_stand_in_long_documents_are_in_the_request() -> None:
     with open_ram(user="ada") as memory:
         for path in sorted((DATA / "documents").glob("*.md")):
             memory.documents.add("user:ada", path.read_text(encoding="utf-8"), title=path.stem, source=path.name)
-        held = 0
+        answered = 0
         for row in questions:
             context = memory.context(row["question"], budget=2000)
             assert context.tokens <= 2000
             request = " ".join(
                 "\n".join(str(m["content"]) for m in context.messages(merge=False)[:-1]).split()
             ).casefold()
-            held += " ".join(row["answer"].split()).casefold() in request
+            answered += " ".join(row["answer"].split()).casefold() in request
     # 33 of 40 when this was written; 34 without a floor. The others need a better encoder.
-    assert held >= 32
+    assert answered >= 32
 
 
 def test_passages_that_follow_each_other_are_one_text_in_the_order_of_the_document() -> None:
@@ -125,8 +126,8 @@ def test_passages_that_follow_each_other_are_one_text_in_the_order_of_the_docume
         memory.documents.add("user:ada", text, title="Fees", source="fees.txt")
         context = memory.context("What is the harbour fee of the piers?", budget=4000)
     request = "\n".join(str(message["content"]) for message in context.messages(merge=False)[:-1])
-    found = [request.index(f"Clause {n}:") for n in range(1, 25)]
-    assert found == sorted(found)
+    positions = [request.index(f"Clause {n}:") for n in range(1, 25)]
+    assert positions == sorted(positions)
     assert request.count("Clause 9:") == 1
 
 
@@ -136,9 +137,9 @@ def test_a_memory_is_found_by_other_forms_of_its_words(language: str) -> None:
     with open_ram(user="ada", extract=None) as memory:
         for text in row["memories"]:
             memory.threads.append(memory.threads.create("user:ada").id, text)
-        found = [
+        ranks = [
             [hit.text for hit in memory.recall(question["q"])].index(row["memories"][question["answer"]])
             for question in row["questions"]
         ]
-    assert sum(place == 0 for place in found) >= 6
-    assert sum(place < 3 for place in found) >= 7
+    assert sum(rank == 0 for rank in ranks) >= 6
+    assert sum(rank < 3 for rank in ranks) >= 7

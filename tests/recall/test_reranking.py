@@ -13,7 +13,7 @@ from memorist.errors import UsageError
 from memorist.types import Completion, Usage
 
 from .conftest import WordHashes
-from .test_promises import ADA, found, thread
+from .test_promises import ADA, hit_texts, thread
 
 SAID = ("The caravan crossed the desert", "The caravan rested in the desert at noon", "The caravan was sold")
 
@@ -26,7 +26,7 @@ def prefers(word: str) -> Any:
 async def test_a_reranker_decides_the_order_and_says_what_it_cost(open_memory: Any) -> None:
     plain = open_memory()
     await thread(plain, *SAID)
-    first = await found(plain, "caravan desert")
+    first = await hit_texts(plain, "caravan desert")
     assert first[0] != SAID[2]
     hits = await open_memory(reranker=prefers("sold")).recall("caravan desert", namespaces=ADA)
     assert hits[0].text == SAID[2]
@@ -43,7 +43,7 @@ async def test_the_first_ranking_stands_where_a_reranker_fails(open_memory: Any)
     plain, memory = open_memory(), open_memory(reranker=broken)
     await thread(plain, *SAID)
     hits = await memory.recall("caravan desert", namespaces=ADA)
-    assert [hit.text for hit in hits] == await found(plain, "caravan desert")
+    assert [hit.text for hit in hits] == await hit_texts(plain, "caravan desert")
     assert any("failed" in reason.note for reason in hits[0].reasons)
     assert any(problem.startswith("reranker: ModelError") for problem in (await memory.doctor()).problems)
 
@@ -65,7 +65,7 @@ async def test_the_first_ranking_stands_where_a_reranker_is_late(open_memory: An
     await thread(plain, *SAID)
     hits = await memory.recall("caravan desert", namespaces=ADA)
     late.go.set()
-    assert [hit.text for hit in hits] == await found(plain, "caravan desert")
+    assert [hit.text for hit in hits] == await hit_texts(plain, "caravan desert")
     assert any("no answer in 0.05 s" in reason.note for reason in hits[0].reasons)
 
 
@@ -82,8 +82,8 @@ class Scripted:
     async def complete(self, messages: Any, *, schema: Any = None, **options: Any) -> Completion:
         self.calls += 1
         [key] = schema["properties"]
-        made = self.answers[key]
-        data = {key: made(json.loads(messages[-1]["content"])) if callable(made) else made}
+        scripted = self.answers[key]
+        data = {key: scripted(json.loads(messages[-1]["content"])) if callable(scripted) else scripted}
         return Completion(json.dumps(data), data, usage=Usage(120, 7), model=self.name)
 
     async def close(self) -> None:
@@ -91,7 +91,7 @@ class Scripted:
 
 
 async def test_the_language_model_reranks_and_its_tokens_are_told(open_memory: Any, runtime: Any) -> None:
-    model = Scripted(runtime.blocking, scores=lambda asked: [10 * ("sold" in text) for text in asked["texts"]])
+    model = Scripted(runtime.blocking, scores=lambda request: [10 * ("sold" in text) for text in request["texts"]])
     memory = open_memory(model=model, reranker="model")
     await thread(memory, *SAID)
     hits = await memory.recall("caravan desert", namespaces=ADA)
@@ -102,9 +102,9 @@ async def test_the_language_model_reranks_and_its_tokens_are_told(open_memory: A
 async def test_other_wordings_find_what_the_question_does_not_name(open_memory: Any, runtime: Any) -> None:
     model = Scripted(runtime.blocking, questions=["camels in the dunes"])
     memory = open_memory(model=model, embedder=None)
-    for said in ("Camels walked over the dunes", "Bread is baked at dawn"):
-        await thread(memory, said)
-    assert "Camels walked over the dunes" not in await found(memory, "caravan bread")
+    for text in ("Camels walked over the dunes", "Bread is baked at dawn"):
+        await thread(memory, text)
+    assert "Camels walked over the dunes" not in await hit_texts(memory, "caravan bread")
     assert model.calls == 0
     hits = await memory.recall("caravan bread", namespaces=ADA, expand=True)
     by_wording = next(hit for hit in hits if hit.text.startswith("Camels"))
@@ -113,13 +113,13 @@ async def test_other_wordings_find_what_the_question_does_not_name(open_memory: 
 
 
 async def test_a_second_hop_looks_up_what_the_first_led_to(open_memory: Any, runtime: Any) -> None:
-    def following(asked: Any) -> list[str]:
-        return ["Who is Mira Sol"] if any("Mira Sol" in text for text in asked.get("texts", ())) else []
+    def following(request: Any) -> list[str]:
+        return ["Who is Mira Sol"] if any("Mira Sol" in text for text in request.get("texts", ())) else []
 
     memory = open_memory(model=Scripted(runtime.blocking, questions=following), embedder=None)
-    for said in ("The pump was mended by Mira Sol", "Mira Sol runs a workshop in Faro"):
-        await thread(memory, said)
-    assert not any("Faro" in text for text in await found(memory, "town where the pump is mended"))
+    for text in ("The pump was mended by Mira Sol", "Mira Sol runs a workshop in Faro"):
+        await thread(memory, text)
+    assert not any("Faro" in text for text in await hit_texts(memory, "town where the pump is mended"))
     hits = await memory.recall("town where the pump is mended", namespaces=ADA, hops=2)
     assert any("Faro" in hit.text for hit in hits)
 

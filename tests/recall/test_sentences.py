@@ -36,7 +36,7 @@ def _passage(text: str, heading: str, raw: float) -> Row:
 
 
 def scores(question: str, passages: list[Row]) -> list[float]:
-    return [one.score for one in best_sentences(question, passages, VECTORS)]
+    return [sentence.score for sentence in best_sentences(question, passages, VECTORS)]
 
 
 def best(question: str, *texts: str) -> str:
@@ -69,9 +69,9 @@ def test_a_heading_counts_for_every_sentence_of_its_passage() -> None:
 
 @pytest.mark.parametrize("question", ["", "???", "the of and", "日本語だけ"])
 def test_any_question_and_any_text_can_be_scored(question: str) -> None:
-    given = [_passage(text, "", 0.0) for text in ("", "|---|", "---", "...", "漢字の文。", "```\nx = 1\n```", PETS)]
-    value = scores(question, given)
-    assert len(value) == len(given)
+    passages = [_passage(text, "", 0.0) for text in ("", "|---|", "---", "...", "漢字の文。", "```\nx = 1\n```", PETS)]
+    value = scores(question, passages)
+    assert len(value) == len(passages)
     assert not np.isnan(value).any()
 
 
@@ -155,9 +155,9 @@ def test_the_reasons_of_a_passage_name_the_sentence_that_answers() -> None:
     with open_ram(user="ada") as memory:
         memory.documents.add("user:ada", LEASE, title="Lease", source="lease.md")
         first = memory.recall("Is my kitten allowed?")[0]
-    said = [reason.note for reason in first.reasons if reason.signal == "sentence"]
-    assert len(said) == 1
-    assert "up to two cats" in said[0]
+    notes = [reason.note for reason in first.reasons if reason.signal == "sentence"]
+    assert len(notes) == 1
+    assert "up to two cats" in notes[0]
 
 
 def test_one_sentence_keeps_its_heading_and_the_head_of_its_table() -> None:

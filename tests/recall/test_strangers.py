@@ -17,23 +17,23 @@ OPERATIONS = 150
 async def test_random_operations_never_show_anothers_or_what_is_gone(open_memory: Any, org: str, seed: int) -> None:
     rng = random.Random(seed)
     handles = {name: open_memory(org=f"{org}-{name}", embedder=WordHashes()) for name in ("left", "right")}
-    there: dict[tuple[str, str], dict[str, str]] = {}
+    stored: dict[tuple[str, str], dict[str, str]] = {}
     for number in range(OPERATIONS):
         org_name, ns = rng.choice(list(handles)), rng.choice(["user:ada", "user:bob", "global"])
-        held = there.setdefault((org_name, ns), {})
+        own_texts = stored.setdefault((org_name, ns), {})
         memory, action = handles[org_name], rng.choice(["set", "set", "delete", "recall", "recall"])
         if action == "set":
             key = f"k{rng.randrange(12)}"
             value = f"{rng.choice(WORDS)} {rng.choice(WORDS)} unique{number}"
             await memory.facts.set(ns, key, value)
-            held[key] = f"{key}: {value}"
-        elif action == "delete" and held:
-            key = rng.choice(sorted(held))
+            own_texts[key] = f"{key}: {value}"
+        elif action == "delete" and own_texts:
+            key = rng.choice(sorted(own_texts))
             await memory.facts.delete(ns, key)
-            del held[key]
+            del own_texts[key]
         else:
             word = rng.choice(WORDS)
             hits = await memory.recall(word, namespaces=ns, top_k=50)
             texts = {hit.text for hit in hits}
-            assert texts <= set(held.values())
-            assert {text for text in held.values() if word in text} <= texts
+            assert texts <= set(own_texts.values())
+            assert {text for text in own_texts.values() if word in text} <= texts

@@ -24,7 +24,7 @@ from memorist.stores.redis import RedisStore
 from memorist.stores.redis import store as store_module
 from memorist.stores.redis.urls import parse_url
 from memorist_testing.samples import NOW, thread
-from tests.postgres.test_faults import Writer, one
+from tests.postgres.test_faults import Writer, append_of
 from tests.servers.redis import ClusterOfPairs, Failover, SentinelService, start_redis, wait_for
 
 FAILOVERS = int(os.environ.get("MEMORIST_FAILOVERS") or (25 if os.environ.get("MEMORIST_SOAK") else 1))
@@ -45,9 +45,9 @@ def opened(url: str) -> RedisStore:
 
 
 def texts(store: RedisStore, org: str) -> list[str]:
-    found = run_blocking(store.scan(Scan(Message, (org, "t")), now=NOW))
-    assert [message.seq for message in found] == list(range(1, len(found) + 1))
-    return [message.text for message in found]
+    messages = run_blocking(store.scan(Scan(Message, (org, "t")), now=NOW))
+    assert [message.seq for message in messages] == list(range(1, len(messages) + 1))
+    return [message.text for message in messages]
 
 
 def further(writers: list[Any], before: list[int], more: int) -> bool:
@@ -102,15 +102,15 @@ def test_a_write_that_no_replica_has_is_not_acknowledged(monkeypatch: pytest.Mon
         replica = next(node for port, node in service.nodes.items() if port != service.primary())
         replica.pause()
         with pytest.raises(UnknownOutcome, match="0 of 1 replicas"):
-            run_blocking(store.apply([one("o", "m1", None)], now=NOW))
+            run_blocking(store.apply([append_of("o", "m1", None)], now=NOW))
         # Sent again over another connection it writes nothing, and is still not acknowledged: the replica has neither.
         run_blocking(store.close())
         other = opened(service.url + "&memorist_replicas_timeout=0.05")
         for _ in range(2):
             with pytest.raises(UnknownOutcome, match="0 of 1 replicas"):
-                run_blocking(other.apply([one("o", "m2", "key")], now=NOW))
+                run_blocking(other.apply([append_of("o", "m2", "key")], now=NOW))
         replica.resume()
-        wait_until(lambda: _done(other))
+        wait_until(lambda: _is_acknowledged(other))
         assert texts(other, "o") == ["m1", "m2"]
         run_blocking(other.close())
     finally:
@@ -136,7 +136,7 @@ def test_a_primary_that_was_demoted_is_not_asked(blocking: bool) -> None:
         assert texts(store, "o") == ["m1"]
         rows = run(late.scan(Scan(Message, ("o", "t")), now=NOW))
         assert [row.text for row in rows] == ["m1"]
-        run(late.apply([one("o", "m2", "other")], now=NOW))
+        run(late.apply([append_of("o", "m2", "other")], now=NOW))
         assert texts(store, "o") == ["m1", "m2"]
         run(late.close())
         run_blocking(store.close())
@@ -182,45 +182,45 @@ def _answer(address: tuple[str, int], blocking: bool) -> Any:
 
 def _appended(store: RedisStore, text: str) -> bool:
     try:
-        run_blocking(store.apply([one("o", text, text)], now=NOW))
+        run_blocking(store.apply([append_of("o", text, text)], now=NOW))
     except (StoreUnavailable, UnknownOutcome):
         return False
     return True
 
 
 def test_a_server_that_is_made_a_replica_during_a_write_does_not_say_that_nothing_was_done() -> None:
-    one_, other = start_redis(aof="no", options={}), start_redis(aof="no", options={})
+    first_server, other = start_redis(aof="no", options={}), start_redis(aof="no", options={})
     try:
-        store = opened(one_.url)
+        store = opened(first_server.url)
         run_blocking(store.apply([Put(thread("o"))], now=NOW))
         store._client.replicas = 1
-        with one_.client() as client:
+        with first_server.client() as client:
             client.replicaof("127.0.0.1", other.port)
         # Nothing to write to: the script refuses nothing, and WAIT is refused.
         with pytest.raises(UnknownOutcome, match="became a replica"):
             run_blocking(store.apply([Expect(Thread, ("o", "t"), 1)], now=NOW))
         run_blocking(store.close())
     finally:
-        one_.stop()
+        first_server.stop()
         other.stop()
 
 
-def _done(store: RedisStore) -> bool:
+def _is_acknowledged(store: RedisStore) -> bool:
     try:
-        return bool(run_blocking(store.apply([one("o", "m2", "key")], now=NOW))[0].replayed)
+        return bool(run_blocking(store.apply([append_of("o", "m2", "key")], now=NOW))[0].replayed)
     except UnknownOutcome:
         return False
 
 
 def test_urls_of_services_say_what_is_missing() -> None:
-    found = parse_url("redis+sentinel://u:p@a:1,b/main/3?memorist_replicas=2&memorist_replicas_timeout=0.5&ssl=1")
-    assert found.service == "main" and found.seeds == (("a", 1), ("b", 26379))
-    assert (found.replicas, found.wait_ms, found.plain) == (2, 500, "redis://u:p@a:1/3?ssl=1")
+    options = parse_url("redis+sentinel://u:p@a:1,b/main/3?memorist_replicas=2&memorist_replicas_timeout=0.5&ssl=1")
+    assert options.service == "main" and options.seeds == (("a", 1), ("b", 26379))
+    assert (options.replicas, options.wait_ms, options.plain) == (2, 500, "redis://u:p@a:1/3?ssl=1")
     assert parse_url("valkey://h/1").plain == "redis://h/1"
-    for url, said in (
+    for url, message in (
         ("redis+sentinel://a:1", "name the service"),
         ("redis://h?memorist_replicas=x", "whole number"),
         ("redis://h?memorist_waits=1", "unknown option"),
     ):
-        with pytest.raises(UsageError, match=said):
+        with pytest.raises(UsageError, match=message):
             parse_url(url)

@@ -38,8 +38,8 @@ def mortal() -> Iterator[RedisServer]:
 
 @pytest.fixture
 def proxy(redis_server: RedisServer) -> Iterator[Proxy]:
-    with Proxy(redis_server.port) as made:
-        yield made
+    with Proxy(redis_server.port) as started:
+        yield started
 
 
 def through(proxy: Proxy, runtime: Runtime, **more: Any) -> RedisStore:
@@ -105,19 +105,19 @@ def killed_under_load(
     for writer in writers:
         writer.join()
         assert writer.broken is None
-    told = sorted(text for writer in writers for text in writer.acknowledged)
-    found = run_blocking(store.scan(Scan(Message, (org, "t")), now=NOW))
-    assert [message.seq for message in found] == list(range(1, len(found) + 1))
-    made = run_blocking(store.get(Thread, (org, "t"), now=NOW))
-    assert made is not None and made.length == len(found)
+    acknowledged = sorted(text for writer in writers for text in writer.acknowledged)
+    messages = run_blocking(store.scan(Scan(Message, (org, "t")), now=NOW))
+    assert [message.seq for message in messages] == list(range(1, len(messages) + 1))
+    thread_row = run_blocking(store.get(Thread, (org, "t"), now=NOW))
+    assert thread_row is not None and thread_row.length == len(messages)
     run_blocking(store.close())
-    return told, sorted(str(message.content) for message in found)
+    return acknowledged, sorted(str(message.content) for message in messages)
 
 
 def test_a_killed_server_loses_nothing_acknowledged_and_doubles_nothing(mortal: RedisServer, org: str) -> None:
-    told, found = killed_under_load(mortal.kill, mortal.restart, mortal.url, org)
-    assert len(found) == len(set(found))
-    assert set(told) <= set(found)
+    acknowledged, contents = killed_under_load(mortal.kill, mortal.restart, mortal.url, org)
+    assert len(contents) == len(set(contents))
+    assert set(acknowledged) <= set(contents)
 
 
 def test_the_harness_sees_a_server_that_forgets(org: str) -> None:
@@ -129,9 +129,9 @@ def test_the_harness_sees_a_server_that_forgets(org: str) -> None:
         run_blocking(store.apply([Put(thread(org), absent=True)], now=NOW))
         run_blocking(store.close())
 
-    told, found = killed_under_load(server.kill, restart, server.url, org, NotFound, kills=5)
+    acknowledged, contents = killed_under_load(server.kill, restart, server.url, org, NotFound, kills=5)
     server.stop()
-    assert not set(told) <= set(found)
+    assert not set(acknowledged) <= set(contents)
 
 
 def test_cut_replies_double_nothing_and_lose_nothing(proxy: Proxy, runtime: Runtime, run: Run, org: str) -> None:
@@ -145,11 +145,11 @@ def test_cut_replies_double_nothing_and_lose_nothing(proxy: Proxy, runtime: Runt
             return await store.apply([append(org, f"m{number}", key=f"k{number}")], now=NOW)
 
         threading.Thread(target=heal, args=(proxy, cut)).start()
-        [done] = run(send())
-        assert (done.first, done.replayed) == (number + 1, True)
+        [result] = run(send())
+        assert (result.first, result.replayed) == (number + 1, True)
     assert proxy.cuts >= CUTS
-    found = run(store.scan(Scan(Message, (org, "t")), now=NOW))
-    assert [message.content for message in found] == [f"m{number}" for number in range(CUTS)]
+    messages = run(store.scan(Scan(Message, (org, "t")), now=NOW))
+    assert [message.content for message in messages] == [f"m{number}" for number in range(CUTS)]
     run(store.close())
 
 
@@ -231,8 +231,8 @@ def test_a_server_that_is_not_there_is_named_without_the_password(runtime: Runti
     with pytest.raises(StoreUnavailable) as caught:
         run(store.open())
     assert f"127.0.0.1:{port}" in str(caught.value)
-    shown = repr(caught.value) + str(caught.value) + str(caught.value.__cause__) + str(caught.value.facts)
-    assert "s3cret" not in shown
+    error_text = repr(caught.value) + str(caught.value) + str(caught.value.__cause__) + str(caught.value.facts)
+    assert "s3cret" not in error_text
     run(store.close())
 
 
@@ -340,8 +340,8 @@ def test_a_slot_on_its_way_to_another_node_is_waited_for_and_stays_whole(
     for number in range(5):
         run(store.apply([append(org, f"m{number}")], now=NOW))
     mover.join()
-    found = run(store.scan(Scan(Message, (org, "t")), now=NOW))
-    assert [message.content for message in found] == ["a", "b", *(f"m{number}" for number in range(5))]
+    messages = run(store.scan(Scan(Message, (org, "t")), now=NOW))
+    assert [message.content for message in messages] == ["a", "b", *(f"m{number}" for number in range(5))]
     run(store.close())
     begin_move(slot, target, source)
     move_slot(slot, target, source)
@@ -349,7 +349,7 @@ def test_a_slot_on_its_way_to_another_node_is_waited_for_and_stays_whole(
 
 def begin_move(slot: int, source: RedisServer, target: RedisServer) -> None:
     with source.client() as old, target.client() as new:
-        ids = [one.execute_command("CLUSTER", "MYID").decode() for one in (old, new)]
+        ids = [node.execute_command("CLUSTER", "MYID").decode() for node in (old, new)]
         new.execute_command("CLUSTER", "SETSLOT", str(slot), "IMPORTING", ids[0])
         old.execute_command("CLUSTER", "SETSLOT", str(slot), "MIGRATING", ids[1])
 
@@ -361,5 +361,5 @@ def move_slot(slot: int, source: RedisServer, target: RedisServer) -> None:
             old.execute_command("MIGRATE", "127.0.0.1", str(target.port), "", "0", "5000", "KEYS", *keys)
             time.sleep(0.05)
         owner = new.execute_command("CLUSTER", "MYID").decode()
-        for one in (new, old):
-            one.execute_command("CLUSTER", "SETSLOT", str(slot), "NODE", owner)
+        for node in (new, old):
+            node.execute_command("CLUSTER", "SETSLOT", str(slot), "NODE", owner)

@@ -65,23 +65,27 @@ def holding(*servers: RedisServer, needle: bytes = NEEDLE) -> list[str]:
 
 
 @pytest.mark.parametrize("product", products())
-@pytest.mark.parametrize("kept", ["append-only file", "snapshot", "both", "nothing"])
-def test_scrubbed_text_is_found_nowhere(product: str, kept: str, start: Start, runtime: Runtime, run: Run) -> None:
-    aof = "always" if kept in ("append-only file", "both") else "no"
-    saves = {"save": "3600 1"} if kept in ("snapshot", "both") else {}
+@pytest.mark.parametrize("persistence", ["append-only file", "snapshot", "both", "nothing"])
+def test_scrubbed_text_is_found_nowhere(
+    product: str, persistence: str, start: Start, runtime: Runtime, run: Run
+) -> None:
+    aof = "always" if persistence in ("append-only file", "both") else "no"
+    saves = {"save": "3600 1"} if persistence in ("snapshot", "both") else {}
     server = start(product=product, aof=aof, options={"rdbcompression": "no", **saves})
     store = opened(server, runtime, run)
-    if kept in ("snapshot", "both"):
+    if persistence in ("snapshot", "both"):
         with server.client() as client:
             client.save()
     forget(store, run)
-    assert bool(holding(server)) == (kept != "nothing")
+    assert bool(holding(server)) == (persistence != "nothing")
     report = run(store.scrub())
     assert report.left == [] and holding(server) == []
-    assert bool(holding(server, needle=b"kept")) == (kept != "nothing"), "what is live is there"
+    assert bool(holding(server, needle=b"kept")) == (persistence != "nothing"), "what is live is there"
     assert f"slow log of 127.0.0.1:{server.port}" in report.done
-    assert (f"append-only file of 127.0.0.1:{server.port}" in report.done) == (kept in ("append-only file", "both"))
-    assert (f"snapshot of 127.0.0.1:{server.port}" in report.done) == (kept in ("snapshot", "both"))
+    assert (f"append-only file of 127.0.0.1:{server.port}" in report.done) == (
+        persistence in ("append-only file", "both")
+    )
+    assert (f"snapshot of 127.0.0.1:{server.port}" in report.done) == (persistence in ("snapshot", "both"))
     run(store.close())
 
 
@@ -117,8 +121,8 @@ def test_a_log_that_may_not_be_emptied_is_told(start: Start, runtime: Runtime, r
         client.execute_command("ACL", "SETUSER", "app", "on", ">secret", "~mm:*", "+@all", "-slowlog")
     store = opened(server, runtime, run, f"redis://app:secret@127.0.0.1:{server.port}/0")
     report = run(store.scrub())
-    [left] = report.left
-    assert left.startswith(f"logs of 127.0.0.1:{server.port} (") and "SLOWLOG RESET" in left
+    [remainder] = report.left
+    assert remainder.startswith(f"logs of 127.0.0.1:{server.port} (") and "SLOWLOG RESET" in remainder
     run(store.close())
 
 
@@ -205,7 +209,7 @@ def test_every_node_of_a_cluster_is_scrubbed_and_so_are_their_replicas(runtime: 
         report = run(store.scrub())
         assert holding(*cluster.nodes, replica) == [] and report.left == []
         ports = {str(node.port) for node in [*cluster.nodes, replica]}
-        assert {place.rpartition(":")[2] for place in report.done if place.startswith("append")} == ports
+        assert {file.rpartition(":")[2] for file in report.done if file.startswith("append")} == ports
         run(store.close())
     finally:
         replica.stop()
@@ -260,8 +264,8 @@ def test_names_of_rows_that_the_server_collected_go_with_a_range(
         run(store.apply([DeleteRange(Fact, (org, "global"), before=("telling-namf",), after=("p",))], now=NOW))
         assert run(store.scan(Scan(Thread, (org, "global"), index="by_ns"), now=NOW)) == []
         assert run(store.scan(Scan(Thread, (org,)), now=NOW)) == []
-        left = repr([(name, client.zrange(name, 0, -1)) for name in client.scan_iter(base + b"@*")])
-        assert "other-name" in left and "telling" not in left
+        index_entries = repr([(name, client.zrange(name, 0, -1)) for name in client.scan_iter(base + b"@*")])
+        assert "other-name" in index_entries and "telling" not in index_entries
     run(store.close())
 
 
@@ -282,7 +286,7 @@ def test_a_hot_store_that_is_away_is_told_and_scrubbed_when_it_is_back(start: St
         server.restart()
         assert holding(server)
         report = memory.scrub()
-        assert report.left == [] and {place.partition(":")[0] for place in report.done} == {"sqlite", "redis"}
+        assert report.left == [] and {file.partition(":")[0] for file in report.done} == {"sqlite", "redis"}
         for needle in (NEEDLE, b"telling-thread"):
             assert holding(server, needle=needle) == []
 
@@ -343,8 +347,8 @@ def _limit(server: RedisServer, size: int) -> None:
     resource.prlimit(process, resource.RLIMIT_FSIZE, (most if size < 0 else size, most))
 
 
-def _mount(place: Path) -> bool:
-    command = ["mount", "-t", "tmpfs", "-o", "size=8m", "none", str(place)]
+def _mount(folder: Path) -> bool:
+    command = ["mount", "-t", "tmpfs", "-o", "size=8m", "none", str(folder)]
     return shutil.which("mount") is not None and subprocess.run(command, capture_output=True).returncode == 0
 
 

@@ -35,10 +35,10 @@ names = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0
 
 @pytest.fixture
 def store(redis_server: RedisServer, runtime: Runtime, run: Run) -> Iterator[RedisStore]:
-    made = RedisStore(redis_server.url, runtime=runtime, on_risk="refuse")
-    run(made.open())
-    yield made
-    run(made.close())
+    opened = RedisStore(redis_server.url, runtime=runtime, on_risk="refuse")
+    run(opened.open())
+    yield opened
+    run(opened.close())
 
 
 # -- keys
@@ -58,16 +58,16 @@ def test_a_prefix_never_reaches_into_a_longer_name(first: str, second: str, othe
 
 @given(st.lists(names.filter(bool), min_size=2, max_size=2, unique=True))
 def test_no_org_can_spell_the_keys_of_another(orgs: list[str]) -> None:
-    one, other = (base_of(org) for org in orgs)
-    assert not one.startswith(other) and not other.startswith(one)
-    for base in (one, other):
+    own, other = (base_of(org) for org in orgs)
+    assert not own.startswith(other) and not other.startswith(own)
+    for base in (own, other):
         assert base.count(b"{") == base.count(b"}") == 1
 
 
 @given(st.integers(-(6 * 10**16), 25 * 10**16), st.integers(-(6 * 10**16), 25 * 10**16))
-def test_stamps_sort_as_times_do_and_come_back(one: int, other: int) -> None:
-    assert (stamp(one) < stamp(other)) == (one < other)
-    assert unstamp(stamp(one).encode()) == one
+def test_stamps_sort_as_times_do_and_come_back(micros: int, other: int) -> None:
+    assert (stamp(micros) < stamp(other)) == (micros < other)
+    assert unstamp(stamp(micros).encode()) == micros
 
 
 def test_everything_of_an_org_is_in_one_slot() -> None:
@@ -107,7 +107,7 @@ def test_counters_are_exact_to_the_last_of_64_bits(store: RedisStore, run: Run, 
 
 
 def test_a_batch_sees_its_own_changes_in_order(store: RedisStore, run: Run, org: str) -> None:
-    done = run(
+    results = run(
         store.apply(
             [
                 Put(thread(org)),
@@ -122,15 +122,15 @@ def test_a_batch_sees_its_own_changes_in_order(store: RedisStore, run: Run, org:
             now=NOW,
         )
     )
-    assert [getattr(one, "first", one) for one in done[1:4]] == [1, None, 2]
-    assert done[5:] == [6, 1, 3]
+    assert [getattr(result, "first", result) for result in results[1:4]] == [1, None, 2]
+    assert results[5:] == [6, 1, 3]
 
 
 def test_vectors_and_other_bytes_come_back_exactly(store: RedisStore, run: Run, org: str) -> None:
     row = Entry(org=org, ns="global", kind="fact", id="x", terms="a", vector=bytes(range(256)) * 4, created_at=WHEN)
     run(store.apply([Put(row)], now=NOW))
-    [found] = run(store.scan(Scan(Entry, (org, "global"), index="by_stamp"), now=NOW))
-    assert found == row
+    [stored] = run(store.scan(Scan(Entry, (org, "global"), index="by_stamp"), now=NOW))
+    assert stored == row
 
 
 # -- promises of the server
@@ -209,14 +209,14 @@ def test_doctor_hears_versions_settings_and_damage(
         client.delete(key)
 
 
-@pytest.mark.parametrize("place", range(0, 60, 3))
+@pytest.mark.parametrize("byte", range(0, 60, 3))
 def test_a_flipped_bit_is_never_served(
-    store: RedisStore, run: Run, org: str, redis_server: RedisServer, place: int
+    store: RedisStore, run: Run, org: str, redis_server: RedisServer, byte: int
 ) -> None:
     run(store.apply([Put(thread(org)), append(org, "a text that is long enough to be flipped somewhere")], now=NOW))
     key = base_of(org) + b"messages:t\0" + b"8" + b"%015x" % 1
     with redis_server.client() as client:
-        client.setbit(key, place * 8 + 3, 1 - client.getbit(key, place * 8 + 3))
+        client.setbit(key, byte * 8 + 3, 1 - client.getbit(key, byte * 8 + 3))
     with pytest.raises(CorruptRecord):
         run(store.scan(Scan(Message, (org, "t")), now=NOW))
 
@@ -266,8 +266,8 @@ def test_the_server_collects_a_row_only_long_after_its_end(
 ) -> None:
     run(store.apply([Put(entry(org, expires_at=later(60))), Put(entry(org, "forever"))], now=NOW))
     with redis_server.client() as client:
-        left = client.pttl(base_of(org) + b"state:global\0k\0")
-        assert 60_000 + 24 * 3600 * 1000 < left <= 60_000 + 2 * 24 * 3600 * 1000
+        remaining_ms = client.pttl(base_of(org) + b"state:global\0k\0")
+        assert 60_000 + 24 * 3600 * 1000 < remaining_ms <= 60_000 + 2 * 24 * 3600 * 1000
         assert client.pttl(base_of(org) + b"state:global\0forever\0") == -1
 
 
@@ -313,17 +313,17 @@ def in_files(server: RedisServer, text: bytes) -> bool:
 
 def test_scans_longer_than_a_page_are_whole(store: RedisStore, run: Run, org: str) -> None:
     run(store.apply([Put(thread(org)), append(org, *(f"m{number}" for number in range(2500)))], now=NOW))
-    found = run(store.scan(Scan(Message, (org, "t")), now=NOW))
-    assert [message.seq for message in found] == list(range(1, 2501))
-    found = run(store.scan(Scan(Message, (org, "t"), reverse=True, limit=1700), now=NOW))
-    assert [message.seq for message in found] == list(range(2500, 800, -1))
+    messages = run(store.scan(Scan(Message, (org, "t")), now=NOW))
+    assert [message.seq for message in messages] == list(range(1, 2501))
+    messages = run(store.scan(Scan(Message, (org, "t"), reverse=True, limit=1700), now=NOW))
+    assert [message.seq for message in messages] == list(range(2500, 800, -1))
 
 
 def test_rows_too_large_for_one_page_come_in_several(store: RedisStore, run: Run, org: str) -> None:
     for number in range(5):
         run(store.apply([Put(entry(org, f"k{number}", "x" * 3_000_000))], now=NOW))
-    found = run(store.scan(Scan(StateEntry, (org, "global")), now=NOW))
-    assert [item.key for item in found] == [f"k{number}" for number in range(5)]
+    rows = run(store.scan(Scan(StateEntry, (org, "global")), now=NOW))
+    assert [item.key for item in rows] == [f"k{number}" for number in range(5)]
 
 
 def test_one_unit_of_work_is_one_round_trip(store: RedisStore, run: Run, org: str) -> None:
@@ -366,12 +366,12 @@ def test_eight_processes_on_one_thread_leave_no_gap_and_no_double(redis_server: 
     for worker in workers:
         worker.join()
         assert worker.exitcode == 0
-    found = run_blocking(store.scan(Scan(Message, (org, "t")), now=NOW))
-    assert [message.seq for message in found] == list(range(1, 801))
-    assert {message.content for message in found} == {f"p{n}-{number}" for n in range(8) for number in range(100)}
+    messages = run_blocking(store.scan(Scan(Message, (org, "t")), now=NOW))
+    assert [message.seq for message in messages] == list(range(1, 801))
+    assert {message.content for message in messages} == {f"p{n}-{number}" for n in range(8) for number in range(100)}
     for label in range(8):
-        mine = [message.content for message in found if message.content.startswith(f"p{label}-")]
-        assert mine == [f"p{label}-{number}" for number in range(100)]
+        own_texts = [message.content for message in messages if message.content.startswith(f"p{label}-")]
+        assert own_texts == [f"p{label}-{number}" for number in range(100)]
     run_blocking(store.close())
 
 
@@ -390,8 +390,8 @@ def test_a_connection_is_not_carried_over_a_fork(redis_server: RedisServer, org:
         finally:
             os._exit(code)
     for _ in range(50):
-        found = run_blocking(store.get(StateEntry, (org, "global", "k"), now=NOW))
-        assert found is not None and found.value == "parent"
+        row = run_blocking(store.get(StateEntry, (org, "global", "k"), now=NOW))
+        assert row is not None and row.value == "parent"
     assert os.waitpid(child, 0)[1] == 0
     assert len(run_blocking(store.scan(Scan(StateEntry, (org, "global")), now=NOW))) == 51
     run_blocking(store.close())
@@ -414,8 +414,8 @@ def test_threads_share_a_store(redis_server: RedisServer, org: str) -> None:
     for worker in workers:
         worker.join()
     assert failed == []
-    found = run_blocking(store.get(StateEntry, (org, "global", "k"), now=NOW))
-    assert found is not None and found.value == 400
+    row = run_blocking(store.get(StateEntry, (org, "global", "k"), now=NOW))
+    assert row is not None and row.value == 400
     run_blocking(store.close())
 
 
@@ -436,8 +436,8 @@ def test_more_tasks_than_connections_wait_for_their_turn(redis_server: RedisServ
         store = RedisStore(redis_server.url, runtime=AsyncRuntime(), connections=4)
         await asyncio.gather(*(store.apply([Increment(entry(org))], now=NOW) for _ in range(200)))
         assert store.connections_made <= 4
-        found = await store.get(StateEntry, (org, "global", "k"), now=NOW)
-        assert found is not None and found.value == 200
+        row = await store.get(StateEntry, (org, "global", "k"), now=NOW)
+        assert row is not None and row.value == 200
         await store.close()
 
     asyncio.run(main())
@@ -490,9 +490,9 @@ def test_a_cancelled_call_is_whole_or_absent_and_spoils_no_connection(redis_serv
                 await asyncio.sleep(0)
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-        found = [message.content for message in await store.scan(Scan(Message, (org, "t")), now=NOW)]
-        assert [text[1:] for text in found[::2]] == [text[1:] for text in found[1::2]]
-        assert [text[0] for text in found] == ["a", "b"] * (len(found) // 2)
+        contents = [message.content for message in await store.scan(Scan(Message, (org, "t")), now=NOW)]
+        assert [text[1:] for text in contents[::2]] == [text[1:] for text in contents[1::2]]
+        assert [text[0] for text in contents] == ["a", "b"] * (len(contents) // 2)
         await store.close()
 
     asyncio.run(main())
@@ -502,12 +502,12 @@ def test_workers_of_many_orgs_take_the_oldest_job_first(store: RedisStore, run: 
     queue = f"q-{org}"
     for number in range(6):
         run(store.apply([Put(job(f"{org}-{number}", queue=queue, run_at=later(-number)))], now=NOW))
-    taken = [run(store.claim(queue, owner="w;%", now=NOW, lease=SECOND, limit=2)) for _ in range(4)]
-    assert [[one.org[-1] for one in some] for some in taken] == [["5", "4"], ["3", "2"], ["1", "0"], []]
-    assert {one.owner for some in taken for one in some} == {"w;%"}
-    mine = run(store.scan(Scan(Job, (queue,), index="ready"), now=NOW))
-    assert [one.org[-1] for one in mine] == ["5", "4", "3", "2", "1", "0"]
-    assert all(one.leased_until == to_datetime(NOW + SECOND) for one in mine)
+    batches = [run(store.claim(queue, owner="w;%", now=NOW, lease=SECOND, limit=2)) for _ in range(4)]
+    assert [[claimed.org[-1] for claimed in some] for some in batches] == [["5", "4"], ["3", "2"], ["1", "0"], []]
+    assert {claimed.owner for some in batches for claimed in some} == {"w;%"}
+    waiting_jobs = run(store.scan(Scan(Job, (queue,), index="ready"), now=NOW))
+    assert [waiting.org[-1] for waiting in waiting_jobs] == ["5", "4", "3", "2", "1", "0"]
+    assert all(waiting.leased_until == to_datetime(NOW + SECOND) for waiting in waiting_jobs)
 
 
 @pytest.mark.parametrize("product", products())
@@ -525,7 +525,7 @@ def test_redis_and_valkey_both_do(product: str, runtime: Runtime, run: Run, org:
 
 
 async def test_a_scan_of_keys_fetches_no_rows(store: RedisStore, org: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    long, sent = "x" * 5000, []
+    long, sizes = "x" * 5000, []
     rows = [
         Put(StateEntry(org=org, ns=ns, key=f"k{number}", value=long, created_at=WHEN, updated_at=WHEN, expires_at=ends))
         for ns in ("global", "user:ada")
@@ -537,7 +537,7 @@ async def test_a_scan_of_keys_fetches_no_rows(store: RedisStore, org: str, monke
 
     async def listening(*args: Any, **options: Any) -> Any:
         reply = await script(*args, **options)
-        sent.extend(len(part or b"") for part in reply)
+        sizes.extend(len(part or b"") for part in reply)
         return reply
 
     monkeypatch.setattr(store._client, "script", listening)
@@ -549,7 +549,7 @@ async def test_a_scan_of_keys_fetches_no_rows(store: RedisStore, org: str, monke
     ]  # fmt: skip
     newest = await store.scan(Scan(view, (org, "user:ada"), reverse=True, limit=1), now=NOW)
     assert [row.key for row in newest] == ["k2"]
-    assert sum(sent) < 1000
+    assert sum(sizes) < 1000
 
 
 async def test_a_scan_of_a_view_fetches_no_long_column_it_does_not_read(
@@ -564,12 +564,12 @@ async def test_a_scan_of_a_view_fetches_no_long_column_it_does_not_read(
         for number, size in enumerate(sizes)
     ]  # fmt: skip
     await store.apply([Put(row) for row in rows], now=NOW)
-    sent: list[int] = []
+    answer_sizes: list[int] = []
     script = type(store._client).script
 
     async def watch(self: Any, *arguments: Any, **options: Any) -> Any:
         reply = await script(self, *arguments, **options)
-        sent.append(sum(len(part) for part in reply if part))
+        answer_sizes.append(sum(len(part) for part in reply if part))
         return reply
 
     monkeypatch.setattr(type(store._client), "script", watch)
@@ -580,6 +580,6 @@ async def test_a_scan_of_a_view_fetches_no_long_column_it_does_not_read(
     assert [[getattr(row, name) for name in names] for row in heads] == [
         [getattr(row, name) for name in names] for row in whole
     ]
-    assert sent[0] > 75_000 and sent[1] < 3_000
+    assert answer_sizes[0] > 75_000 and answer_sizes[1] < 3_000
     with_data = await store.scan(Scan(view_of(StoredRecord, "data"), (org, "global")), now=NOW)
     assert [row.data for row in with_data] == [row.data for row in rows], "a view may also read the long column"

@@ -24,21 +24,21 @@ def work(store: Store, orgs: list[str], seed: int, count: int) -> int:
     """Do random work beside one reference store per org; the number of rows that were looked at."""
     rng = random.Random(seed)
     own = {org: MemoryStore() for org in orgs}
-    seen = 0
+    row_count = 0
     for number in range(count):
         org, name, other = rng.choice(orgs), rng.choice(ADVERSARIAL), rng.choice(ADVERSARIAL)
         operation = _operation(rng, org, name, other, f"{number} of {org}")
-        told, answered = _outcome(own[org], operation), _outcome(store, operation)
-        assert answered == told, f"operation {number}"
+        expected, answered = _outcome(own[org], operation), _outcome(store, operation)
+        assert answered == expected, f"operation {number}"
         for row in answered if isinstance(answered, list) else [answered]:
             if isinstance(row, Fact | StateEntry | Thread | Message):
                 assert row.org == org
-                seen += 1
+                row_count += 1
     for org in orgs:
         for kind in (Fact, StateEntry, Thread, Message):
             rows: Any = run_blocking(store.scan(Scan(kind, (org,)), now=NOW))  # type: ignore[type-var]
             assert rows == run_blocking(own[org].scan(Scan(kind, (org,)), now=NOW))  # type: ignore[type-var]
-    return seen
+    return row_count
 
 
 def _operation(rng: random.Random, org: str, name: str, other: str, value: str) -> Any:

@@ -50,17 +50,17 @@ def test_a_worker_finds_ten_orgs_among_thousands_without_asking_about_the_others
     for number in range(10):
         run(store.apply([Put(job(f"busy{number}"))], now=NOW))
     run(store._client.command(ORGS_KEY, "SADD", ORGS_KEY, *[f"idle{number}" for number in range(IDLE)]))
-    asked: list[int] = []
+    key_counts: list[int] = []
     many = store._client.ask_many
 
     async def counted(calls: Any) -> Any:
-        asked.append(len(calls))
+        key_counts.append(len(calls))
         return await many(calls)
 
     store._client.ask_many = counted  # type: ignore[method-assign]
-    found = run(store.claim("q", owner="w", now=NOW, lease=1, limit=20))
-    assert sorted(one.org for one in found) == sorted(f"busy{number}" for number in range(10))
-    assert sum(asked) <= 20, "only orgs in the register are asked about"
+    jobs = run(store.claim("q", owner="w", now=NOW, lease=1, limit=20))
+    assert sorted(claimed.org for claimed in jobs) == sorted(f"busy{number}" for number in range(10))
+    assert sum(key_counts) <= 20, "only orgs in the register are asked about"
     run(store.close())
 
 
@@ -81,7 +81,7 @@ def test_the_register_shrinks_when_the_work_is_done_and_never_under_a_writer(
     monkeypatch.setattr(registers, "KEEP_SECONDS", 300.0)
     other = opened(server, runtime, run)
     run(other.apply([Put(job("b"))], now=NOW))
-    assert [one.org for one in run(other.claim("q", owner="w", now=NOW, lease=1, limit=5))] == ["b"]
+    assert [claimed.org for claimed in run(other.claim("q", owner="w", now=NOW, lease=1, limit=5))] == ["b"]
     run(other.close())
 
 
@@ -90,7 +90,7 @@ def test_jobs_that_an_older_version_wrote_are_found(server: Any, runtime: Runtim
     run(store.apply([Put(job("a"))], now=NOW))
     run(store._client.command(WORK_KEY, "DEL", WORK_KEY))
     assert run(store._client.command(base_of("a"), "EXISTS", base_of("a") + b"@jobs")) == 1
-    assert [one.org for one in run(store.claim("q", owner="w", now=NOW, lease=1))] == ["a"]
+    assert [claimed.org for claimed in run(store.claim("q", owner="w", now=NOW, lease=1))] == ["a"]
     run(store.close())
 
 
@@ -104,37 +104,37 @@ def test_a_sweep_over_very_many_orgs_is_done_in_parts(
     run(store._client.command(WORK_KEY, "DEL", WORK_KEY))
     run(store._client.command(ENDING_KEY, "DEL", ENDING_KEY, b"mm:{" + ENDING_KEY + b"}:seen"))
     run(store._client.command(ORGS_KEY, "SADD", ORGS_KEY, *[f"idle{number}" for number in range(IDLE)]))
-    asked, claimed, looks = counting(store), [], 0
+    key_counts, claimed, looks = counting(store), [], 0
     while not claimed:
         claimed, looks = run(store.claim("q", owner="w", now=NOW, lease=10**12)), looks + 1
     while store._work._cursor:
         run(store.claim("q", owner="w", now=NOW, lease=10**12))
         looks += 1
-    assert max(asked) < 300 and len(asked) >= IDLE // 300, "a page at each look"
-    before, gone = len(asked), {}
-    while not gone:
-        gone = run(store.purge(now=NOW + 11))
+    assert max(key_counts) < 300 and len(key_counts) >= IDLE // 300, "a page at each look"
+    before, purged = len(key_counts), {}
+    while not purged:
+        purged = run(store.purge(now=NOW + 11))
     while store._expiries._cursor:
         run(store.purge(now=NOW + 11))
-    assert gone == {"state": 1} and max(asked[before:]) < 300
-    looks = len(asked)
+    assert purged == {"state": 1} and max(key_counts[before:]) < 300
+    looks = len(key_counts)
     run(store.claim("q", owner="w", now=NOW, lease=10**12))
     run(store.purge(now=NOW + 11))
-    assert sum(asked[looks:]) <= 2, "swept for today"
+    assert sum(key_counts[looks:]) <= 2, "swept for today"
     run(store.close())
 
 
 def counting(store: RedisStore) -> list[int]:
     """How many keys each bulk request of the store asks about from now on."""
-    asked: list[int] = []
+    key_counts: list[int] = []
     many = store._client.ask_many
 
     async def counted(calls: Any) -> Any:
-        asked.append(len(calls))
+        key_counts.append(len(calls))
         return await many(calls)
 
     store._client.ask_many = counted  # type: ignore[method-assign]
-    return asked
+    return key_counts
 
 
 def test_a_purge_looks_at_the_orgs_whose_rows_end_and_at_no_other(server: Any, runtime: Runtime, run: Run) -> None:
@@ -143,10 +143,10 @@ def test_a_purge_looks_at_the_orgs_whose_rows_end_and_at_no_other(server: Any, r
     for number in range(10):
         run(store.apply([Put(entry(f"o{number}", value=1, expires_at=to_datetime(NOW + 10)))], now=NOW))
     run(store._client.command(ORGS_KEY, "SADD", ORGS_KEY, *[f"idle{number}" for number in range(IDLE)]))
-    asked, before = counting(store), store.round_trips
+    key_counts, before = counting(store), store.round_trips
     assert run(store.purge(now=NOW)) == {} and store.round_trips - before <= 3, "nothing is due"
     assert run(store.purge(now=NOW + 11)) == {"state": 10}
-    assert sum(asked) == 0 and store.round_trips - before < 30
+    assert sum(key_counts) == 0 and store.round_trips - before < 30
     run(store.close())
 
 

@@ -16,21 +16,21 @@ PLACE = Path(__file__).parent / "contract.json"
 Contract = dict[str, dict[str, Any]]
 
 
-def contract(made: dict[str, Any]) -> Contract:
+def contract(openapi: dict[str, Any]) -> Contract:
     """Per operation: parameters and body fields, each with whether it is required, and the fields of the answer."""
-    schemas = made["components"]["schemas"]
+    schemas = openapi["components"]["schemas"]
     return {
         f"{method.upper()} {path}": {
             "takes": {**_parameters(operation), **_body(operation)},
             "answers": sorted(_answer(operation, schemas)),
         }
-        for path, methods in made["paths"].items()
+        for path, methods in openapi["paths"].items()
         for method, operation in methods.items()
     }
 
 
 def _parameters(operation: dict[str, Any]) -> dict[str, bool]:
-    return {one["name"]: bool(one.get("required")) for one in operation["parameters"]}
+    return {parameter["name"]: bool(parameter.get("required")) for parameter in operation["parameters"]}
 
 
 def _body(operation: dict[str, Any]) -> dict[str, bool]:
@@ -44,16 +44,16 @@ def _answer(operation: dict[str, Any], schemas: dict[str, Any]) -> set[str]:
     return _fields(content.get("application/json", {}).get("schema", {}), schemas, ())
 
 
-def _fields(schema: dict[str, Any], schemas: dict[str, Any], seen: tuple[str, ...]) -> set[str]:
+def _fields(schema: dict[str, Any], schemas: dict[str, Any], visited: tuple[str, ...]) -> set[str]:
     """The names in an answer, those of what it holds behind a dot."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
-        return set() if name in seen else _fields(schemas[name], schemas, (*seen, name))
+        return set() if name in visited else _fields(schemas[name], schemas, (*visited, name))
     inner = [*schema.get("anyOf", ()), *([schema["items"]] if isinstance(schema.get("items"), dict) else ())]
-    found = {field for one in inner for field in _fields(one, schemas, seen)}
-    for name, one in schema.get("properties", {}).items():
-        found |= {name, *(f"{name}.{field}" for field in _fields(one, schemas, seen) if len(seen) < 2)}
-    return found
+    names = {field for part in inner for field in _fields(part, schemas, visited)}
+    for name, value in schema.get("properties", {}).items():
+        names |= {name, *(f"{name}.{field}" for field in _fields(value, schemas, visited) if len(visited) < 2)}
+    return names
 
 
 def broken(old: Contract, new: Contract) -> list[str]:
@@ -61,19 +61,19 @@ def broken(old: Contract, new: Contract) -> list[str]:
     problems = [f"{name} is gone" for name in old if name not in new]
     for name in old.keys() & new.keys():
         was, now = old[name], new[name]
-        problems += [f"{name} no longer takes {one}" for one in was["takes"] if one not in now["takes"]]
+        problems += [f"{name} no longer takes {field}" for field in was["takes"] if field not in now["takes"]]
         problems += [
-            f"{name} now requires {one}"
-            for one, required in now["takes"].items()
-            if required and not was["takes"].get(one)
+            f"{name} now requires {field}"
+            for field, required in now["takes"].items()
+            if required and not was["takes"].get(field)
         ]
-        problems += [f"{name} no longer answers {one}" for one in was["answers"] if one not in now["answers"]]
+        problems += [f"{name} no longer answers {field}" for field in was["answers"] if field not in now["answers"]]
     return sorted(problems)
 
 
 if __name__ == "__main__":
-    made = contract(document())
-    lost = broken(json.loads(PLACE.read_text("utf-8")), made) if PLACE.exists() else []
+    current = contract(document())
+    lost = broken(json.loads(PLACE.read_text("utf-8")), current) if PLACE.exists() else []
     if lost:
         sys.exit("\n".join(lost))
-    PLACE.write_text(json.dumps(made, indent=1, sort_keys=True) + "\n", "utf-8")
+    PLACE.write_text(json.dumps(current, indent=1, sort_keys=True) + "\n", "utf-8")

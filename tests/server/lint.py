@@ -17,10 +17,10 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "openapi.json"
 def main() -> int:
     program = installed("redocly", ("@redocly/cli@2.73.0",)) / "@redocly" / "cli" / "bin" / "cli.js"
     command = [node(), program, "lint", DOCUMENT, "--extends", "recommended"]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
-    said = done.stdout + done.stderr
-    print(said)
-    return done.returncode or "warning" in said.lower()
+    process = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+    output = process.stdout + process.stderr
+    print(output)
+    return process.returncode or "warning" in output.lower()
 
 
 if __name__ == "__main__":

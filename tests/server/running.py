@@ -58,8 +58,8 @@ class Running:
         roles = options.pop("roles", ("reader", "writer", "forget", "operator"))
         keys: Keys = self.app.state.server.keys
         assert self.loop is not None
-        made = asyncio.run_coroutine_threadsafe(keys.create(roles=roles, **options), self.loop).result(30)
-        return made.key
+        created = asyncio.run_coroutine_threadsafe(keys.create(roles=roles, **options), self.loop).result(30)
+        return created.key
 
     def start(self) -> None:
         self._thread.start()
@@ -82,9 +82,9 @@ def running(
     url: Any, options: Options | None = None, parts: Iterable[MakePart] = (), **settings: Any
 ) -> Iterator[Running]:
     """A server over a store, stopped at the end."""
-    made = Running(url, options, parts, **settings)
-    made.start()
+    server = Running(url, options, parts, **settings)
+    server.start()
     try:
-        yield made
+        yield server
     finally:
-        made.stop()
+        server.stop()

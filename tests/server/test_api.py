@@ -25,8 +25,8 @@ NS = "user:ada"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running(tmp_path_factory.mktemp("served") / "memory.db") as made:
-        yield made
+    with running(tmp_path_factory.mktemp("served") / "memory.db") as started:
+        yield started
 
 
 @pytest.fixture
@@ -36,13 +36,13 @@ def remote(server: Running, org: str) -> Iterator[Memory]:
 
 
 def http(server: Running, key: str | None = None, **headers: str) -> httpx.Client:
-    known = {"authorization": f"Bearer {key}"} if key else {}
-    return httpx.Client(base_url=server.url, headers={**known, **headers})
+    authorization = {"authorization": f"Bearer {key}"} if key else {}
+    return httpx.Client(base_url=server.url, headers={**authorization, **headers})
 
 
 def test_a_program_moves_behind_a_server_by_changing_its_url(remote: Memory) -> None:
-    made = remote.facts.set(NS, "home", {"city": "Rome"}, ttl=60, confidence=0.8)
-    assert remote.facts.get(NS, "home") == made
+    fact = remote.facts.set(NS, "home", {"city": "Rome"}, ttl=60, confidence=0.8)
+    assert remote.facts.get(NS, "home") == fact
     assert remote.facts.get(NS, "work") is None
     assert [fact.key for fact in remote.facts.list(NS)] == ["home"]
     thread = remote.threads.create(NS, "A talk")
@@ -58,9 +58,9 @@ def test_a_program_moves_behind_a_server_by_changing_its_url(remote: Memory) -> 
 async def test_the_awaited_client_is_the_same(server: Running, org: str) -> None:
     async with AsyncMemory(server.url, api_key=server.key(org=org)) as memory:
         await memory.facts.set(NS, "home", "Rome")
-        found = await memory.facts.get(NS, "home")
-        assert found is not None
-        assert found.value == "Rome"
+        fact = await memory.facts.get(NS, "home")
+        assert fact is not None
+        assert fact.value == "Rome"
 
 
 def test_errors_come_back_as_the_same_classes_with_their_facts(remote: Memory) -> None:
@@ -78,13 +78,13 @@ def test_errors_come_back_as_the_same_classes_with_their_facts(remote: Memory) -
 
 def test_versions_are_etags(server: Running, org: str) -> None:
     with http(server, server.key(org=org)) as client:
-        place = {"ns": NS, "key": "k"}
-        assert client.put("/v1/fact", params=place, json={"value": 1}).headers["etag"] == '"1"'
-        assert client.put("/v1/fact", params=place, json={"value": 2}, headers={"if-match": '"1"'}).status_code == 200
-        refused = client.put("/v1/fact", params=place, json={"value": 3}, headers={"if-match": '"1"'})
+        params = {"ns": NS, "key": "k"}
+        assert client.put("/v1/fact", params=params, json={"value": 1}).headers["etag"] == '"1"'
+        assert client.put("/v1/fact", params=params, json={"value": 2}, headers={"if-match": '"1"'}).status_code == 200
+        refused = client.put("/v1/fact", params=params, json={"value": 3}, headers={"if-match": '"1"'})
         assert (refused.status_code, refused.headers["content-type"]) == (412, "application/problem+json")
         assert (
-            client.put("/v1/fact", params=place, json={"value": 3}, headers={"if-none-match": "*"}).status_code == 412
+            client.put("/v1/fact", params=params, json={"value": 3}, headers={"if-none-match": "*"}).status_code == 412
         )
 
 
@@ -99,13 +99,13 @@ def test_a_write_sent_twice_under_one_key_is_done_once(server: Running, org: str
         assert other.status_code == 422
         thread = client.post("/v1/threads", json={"ns": NS}, headers={"idempotency-key": "t"}).json()["id"]
         for _ in range(2):
-            said = client.post(
+            answer = client.post(
                 "/v1/thread/messages",
                 params={"id": thread},
                 json={"messages": ["hi"]},
                 headers={"idempotency-key": "m"},
             )
-            assert said.status_code == 200
+            assert answer.status_code == 200
         assert len(client.get("/v1/thread/messages", params={"id": thread}).json()["items"]) == 1
 
 
@@ -121,14 +121,18 @@ def test_lists_go_on_where_they_ended(server: Running, org: str) -> None:
 
 def called(client: httpx.Client, operation: Operation) -> httpx.Response:
     """The operation with something in each required place."""
-    required = [one for one in parameters_of(operation) if one.required]
+    required = [parameter for parameter in parameters_of(operation) if parameter.required]
     samples = {"ns": NS, "key": "k", "value": 1, "limit": 1}
-    query = {one.name: samples.get(one.name, "x") for one in required if one.location == "query"}
-    body = {one.name: samples.get(one.name, "x") for one in required if one.location == "body"}
+    query = {
+        parameter.name: samples.get(parameter.name, "x") for parameter in required if parameter.location == "query"
+    }
+    body = {parameter.name: samples.get(parameter.name, "x") for parameter in required if parameter.location == "body"}
     return client.request(operation.method, operation.path, params=query, json=body if operation.has_body else None)
 
 
-@pytest.mark.parametrize("operation", [one for one in OPERATIONS if not one.admits], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "operation", [operation for operation in OPERATIONS if not operation.admits], ids=lambda operation: operation.name
+)
 def test_every_operation_needs_a_key_and_its_role(server: Running, org: str, operation: Operation) -> None:
     with http(server) as client:
         assert called(client, operation).status_code == 401
@@ -139,8 +143,8 @@ def test_every_operation_needs_a_key_and_its_role(server: Running, org: str, ope
 
 
 def test_what_another_org_has_is_not_there(server: Running, org: str) -> None:
-    with http(server, server.key(org=org)) as mine, http(server, server.key(org=f"{org}-2")) as theirs:
-        mine.put("/v1/fact", params={"ns": NS, "key": "k"}, json={"value": "SECRET"})
+    with http(server, server.key(org=org)) as own, http(server, server.key(org=f"{org}-2")) as theirs:
+        own.put("/v1/fact", params={"ns": NS, "key": "k"}, json={"value": "SECRET"})
         absent = theirs.get("/v1/fact", params={"ns": NS, "key": "k"})
         never = theirs.get("/v1/fact", params={"ns": NS, "key": "other"})
         assert (absent.status_code, never.status_code) == (404, 404)
@@ -161,18 +165,18 @@ def test_a_users_key_reaches_that_user_alone(server: Running, org: str) -> None:
 
 def test_requests_that_cannot_be_read_say_why(server: Running, org: str) -> None:
     with http(server, server.key(org=org)) as client:
-        place = {"ns": NS, "key": "k"}
-        assert client.put("/v1/fact", params=place, content=b"{nonsense").status_code == 400
-        assert client.put("/v1/fact", params=place, content=b"[1]").status_code == 400
-        assert client.put("/v1/fact", params=place, json={"value": 1, "surprise": 2}).status_code == 422
+        params = {"ns": NS, "key": "k"}
+        assert client.put("/v1/fact", params=params, content=b"{nonsense").status_code == 400
+        assert client.put("/v1/fact", params=params, content=b"[1]").status_code == 400
+        assert client.put("/v1/fact", params=params, json={"value": 1, "surprise": 2}).status_code == 422
         assert (
-            client.put("/v1/fact", params=place, content=b"x", headers={"content-type": "text/plain"}).status_code
+            client.put("/v1/fact", params=params, content=b"x", headers={"content-type": "text/plain"}).status_code
             == 415
         )
         assert client.get("/v1/fact", params={"ns": NS}).status_code == 400
         assert client.get("/v1/nothing").status_code == 404
         both = {"if-none-match": "*", "if-match": "nonsense"}
-        assert client.put("/v1/fact", params=place, json={"value": 1}, headers=both).status_code == 400
+        assert client.put("/v1/fact", params=params, json={"value": 1}, headers=both).status_code == 400
         nameless = {"user": "ada", "key": ""}
         assert client.put("/v1/profile/preference", params=nameless, json={"value": 1}).status_code == 422
         client.put("/v1/task", json={"checkpoint": {"task_id": "job"}}).raise_for_status()
@@ -194,11 +198,11 @@ def test_requests_that_cannot_be_read_say_why(server: Running, org: str) -> None
 )
 def test_a_name_that_stands_twice_is_refused(server: Running, org: str, body: bytes) -> None:
     with http(server, server.key(org=org)) as client:
-        place = {"ns": NS, "key": "k"}
-        refused = client.put("/v1/fact", params=place, content=body)
+        params = {"ns": NS, "key": "k"}
+        refused = client.put("/v1/fact", params=params, content=body)
         assert (refused.status_code, refused.json()["type"]) == (400, "urn:memorist:usage-error")
         assert "occurs twice" in refused.json()["detail"]
-        assert client.get("/v1/fact", params=place).status_code == 404
+        assert client.get("/v1/fact", params=params).status_code == 404
 
 
 def test_names_may_stand_once_in_each_object_and_in_texts(server: Running, org: str) -> None:
@@ -233,7 +237,7 @@ def test_health_is_tried_and_told(server: Running) -> None:
 
 def test_a_key_that_asks_too_often_is_told_when_to_come_back(tmp_path: Any) -> None:
     slow = Options(usual=Rate(0.01, 2), heavy=FAST)
-    with running(tmp_path / "m.db", slow) as made, http(made, made.key(org="o")) as client:
+    with running(tmp_path / "m.db", slow) as started, http(started, started.key(org="o")) as client:
         answers = [client.get("/v1/facts", params={"ns": NS}) for _ in range(3)]
         assert [answer.status_code for answer in answers] == [200, 200, 429]
         assert int(answers[-1].headers["retry-after"]) > 30
@@ -251,12 +255,12 @@ def test_a_revoked_or_wrong_key_is_refused_in_the_same_words(server: Running, or
 
 
 def test_the_document_describes_every_operation() -> None:
-    made = document()
-    listed = {(method.upper(), path) for path, methods in made["paths"].items() for method in methods}
+    openapi = document()
+    listed = {(method.upper(), path) for path, methods in openapi["paths"].items() for method in methods}
     assert listed == {(operation.method, operation.path) for operation in OPERATIONS}
-    text = msgspec.json.encode(made).decode()
+    text = msgspec.json.encode(openapi).decode()
     for name in set(re.findall(r"#/components/schemas/(\w+)", text)):
-        assert name in made["components"]["schemas"]
+        assert name in openapi["components"]["schemas"]
 
 
 def test_what_the_server_decides_cannot_be_chosen_by_a_client(server: Running) -> None:

@@ -21,9 +21,9 @@ NS = "user:ada"
 
 async def _echo(scope: Any, receive: Any, send: Any) -> None:
     """A part that says who is asking."""
-    said = f"{scope['memorist.caller'].org} {scope['memorist.memory'].org} {scope['path']}".encode()
+    reply = f"{scope['memorist.caller'].org} {scope['memorist.memory'].org} {scope['path']}".encode()
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/plain")]})
-    await send({"type": "http.response.body", "body": said})
+    await send({"type": "http.response.body", "body": reply})
 
 
 @pytest.fixture(scope="module")
@@ -35,14 +35,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     (folder / "web" / "code.py").write_text("secret = 1")
     (folder / "outside.js").write_text("outside")
     options = Options(usual=FAST, heavy=FAST, bad_keys=FAST, inspector=folder / "web")
-    with running(folder / "memory.db", options, parts=[lambda server: Part("/mcp", _echo)]) as made:
-        yield made
+    with running(folder / "memory.db", options, parts=[lambda server: Part("/mcp", _echo)]) as started:
+        yield started
 
 
 def link(server: Running, org: str) -> str:
-    made = server.app.state.server.sessions.link(local_operator(org))
+    created = server.app.state.server.sessions.link(local_operator(org))
     assert server.loop is not None
-    return asyncio.run_coroutine_threadsafe(made, server.loop).result(30)
+    return asyncio.run_coroutine_threadsafe(created, server.loop).result(30)
 
 
 @pytest.fixture
@@ -77,8 +77,8 @@ def test_a_link_is_good_once(server: Running, org: str) -> None:
 
 def test_a_write_by_cookie_needs_our_origin_and_our_header(server: Running, browser: httpx.Client) -> None:
     def put(**headers: str) -> int:
-        place = {"ns": NS, "key": "k"}
-        return browser.put("/v1/fact", params=place, json={"value": 1}, headers=headers).status_code
+        params = {"ns": NS, "key": "k"}
+        return browser.put("/v1/fact", params=params, json={"value": 1}, headers=headers).status_code
 
     assert put() == 403
     assert put(origin=server.url) == 403
@@ -100,9 +100,9 @@ def test_a_key_is_swapped_for_a_cookie_that_ends_with_it(server: Running, org: s
 
 
 def test_logging_out_ends_the_session(server: Running, browser: httpx.Client) -> None:
-    kept = dict(browser.cookies)
+    cookies = dict(browser.cookies)
     assert browser.post("/logout", headers=ours(server)).status_code == 200
-    with httpx.Client(base_url=server.url, cookies=kept) as thief:
+    with httpx.Client(base_url=server.url, cookies=cookies) as thief:
         assert thief.get("/v1/me").status_code == 401
 
 

@@ -15,8 +15,8 @@ NS = "user:ada"
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Running]:
-    with running(tmp_path / "memory.db") as made:
-        yield made
+    with running(tmp_path / "memory.db") as started:
+        yield started
 
 
 def test_recall_and_context_return_while_the_thread_grows(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,8 +45,8 @@ class OverHttp(MemoryConformance):
             who = {"org": org, **options}
             key = server.key(**{name: who[name] for name in ("org", "user", "actor", "read", "write") if name in who})
             _set_server_options(server, options)
-            made = Memory(server.url, api_key=key) if runtime.blocking else AsyncMemory(server.url, api_key=key)
-            opened.append(awaited(made) if isinstance(made, Memory) else made)
+            client = Memory(server.url, api_key=key) if runtime.blocking else AsyncMemory(server.url, api_key=key)
+            opened.append(awaited(client) if isinstance(client, Memory) else client)
             return opened[-1]
 
         yield make
@@ -103,20 +103,20 @@ for _name in (
 
 @pytest.fixture(scope="module")
 def over_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running(tmp_path_factory.mktemp("http") / "memory.db") as made:
-        yield made
+    with running(tmp_path_factory.mktemp("http") / "memory.db") as started:
+        yield started
 
 
 @pytest.fixture(scope="module")
 def over_postgres(postgres_server: Any) -> Iterator[Running]:
-    with running(postgres_server.url) as made:
-        yield made
+    with running(postgres_server.url) as started:
+        yield started
 
 
 @pytest.fixture(scope="module")
 def over_redis(redis_server: Any) -> Iterator[Running]:
-    with running(redis_server.url) as made:
-        yield made
+    with running(redis_server.url) as started:
+        yield started
 
 
 class TestOverHttpOnSqlite(OverHttp):

@@ -20,17 +20,17 @@ HEAD = b"POST /v1/recall HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
     monkeypatch.setattr(BoundedProtocol, "silent_seconds", 0.2)
-    with running(tmp_path / "memory.db") as made:
-        yield made
+    with running(tmp_path / "memory.db") as started:
+        yield started
 
 
-def answer(server: Running, *sent: bytes) -> bytes:
+def answer(server: Running, *parts: bytes) -> bytes:
     """All that the server says until it closes the connection."""
     at = urlsplit(server.url)
     heard = b""
     with socket.create_connection((at.hostname, at.port), timeout=60) as client:
         try:
-            for part in sent:
+            for part in parts:
                 client.sendall(part)
             while part := client.recv(65536):
                 heard += part
@@ -50,9 +50,9 @@ def test_a_header_a_little_too_long_is_answered(server: Running) -> None:
     assert heard.startswith(b"HTTP/1.1 431 ") and b"connection: close" in heard
 
 
-@pytest.mark.parametrize("sent", [b"", b"GET /healthz HT", HEAD], ids=["nothing", "half a line", "half a head"])
-def test_a_client_that_does_not_finish_its_head_is_let_go(server: Running, sent: bytes) -> None:
-    assert answer(server, sent).startswith(b"HTTP/1.1 408 ")
+@pytest.mark.parametrize("head", [b"", b"GET /healthz HT", HEAD], ids=["nothing", "half a line", "half a head"])
+def test_a_client_that_does_not_finish_its_head_is_let_go(server: Running, head: bytes) -> None:
+    assert answer(server, head).startswith(b"HTTP/1.1 408 ")
 
 
 def test_a_client_that_does_not_finish_its_body_is_let_go(server: Running) -> None:
@@ -66,8 +66,8 @@ def test_a_stream_of_events_may_be_silent(server: Running) -> None:
     wait = httpx.Timeout(5, read=1.0)
     with (
         pytest.raises(httpx.ReadTimeout),
-        httpx.stream("GET", f"{server.url}/v1/events", headers=headers, timeout=wait) as got,
+        httpx.stream("GET", f"{server.url}/v1/events", headers=headers, timeout=wait) as stream,
     ):
-        assert got.status_code == 200
-        for _ in got.iter_raw():
+        assert stream.status_code == 200
+        for _ in stream.iter_raw():
             pass

@@ -19,8 +19,8 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     with running(str(folder / "memory.db")) as server:
         key = {"authorization": f"Bearer {_key(server)}"}
         with httpx.Client(base_url=server.url, headers=key, timeout=60) as opened:
-            place = {"ns": "user:ada", "key": "allergy.shellfish"}
-            stored = opened.put("/v1/fact", params=place, json={"value": "shellfish"})
+            params = {"ns": "user:ada", "key": "allergy.shellfish"}
+            stored = opened.put("/v1/fact", params=params, json={"value": "shellfish"})
             assert stored.status_code == 200, stored.text
             yield opened
 
@@ -71,5 +71,5 @@ def test_memories_are_listed_and_searched(client: httpx.Client) -> None:
     items = client.get("/v1/memories").json()["items"]
     assert [item["id"] for item in items] == ["fact:allergy.shellfish"]
     assert client.post("/v1/memories/search", json={"query": "shellfish"}).status_code == 200
-    said = client.post("/v1/remember", json={"messages": "We meet at the harbour."}).json()
-    assert said["receipts"][0]["message"]["thread"] == said["thread"]
+    remembered = client.post("/v1/remember", json={"messages": "We meet at the harbour."}).json()
+    assert remembered["receipts"][0]["message"]["thread"] == remembered["thread"]

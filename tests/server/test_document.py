@@ -18,10 +18,10 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_committed_document_and_reference_are_those_of_the_code() -> None:
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, ROOT / "scripts" / "make-openapi", "--check"], capture_output=True, text=True, check=False
     )
-    assert (done.returncode, done.stdout.strip()) == (0, "up to date")
+    assert (process.returncode, process.stdout.strip()) == (0, "up to date")
 
 
 def test_the_document_is_valid() -> None:
@@ -29,15 +29,21 @@ def test_the_document_is_valid() -> None:
 
 
 def test_every_operation_is_named_once_and_says_what_it_does() -> None:
-    operations = [one for methods in document()["paths"].values() for one in methods.values()]
-    names = [one["operationId"] for one in operations]
+    operations = [operation for methods in document()["paths"].values() for operation in methods.values()]
+    names = [operation["operationId"] for operation in operations]
     assert len(set(names)) == len(names)
-    assert [one["operationId"] for one in operations if not one["summary"] or not one["tags"]] == []
+    assert [
+        operation["operationId"] for operation in operations if not operation["summary"] or not operation["tags"]
+    ] == []
 
 
 def test_a_summary_ends_with_its_sentence() -> None:
-    operations = [one for methods in document()["paths"].values() for one in methods.values()]
-    cut = [one["operationId"] for one in operations if f"{one['summary']}." not in " ".join(one["description"].split())]
+    operations = [operation for methods in document()["paths"].values() for operation in methods.values()]
+    cut = [
+        operation["operationId"]
+        for operation in operations
+        if f"{operation['summary']}." not in " ".join(operation["description"].split())
+    ]
     assert cut == []
 
 
@@ -50,14 +56,14 @@ def test_a_breaking_change_is_seen() -> None:
     old, new = document(), copy.deepcopy(document())
     fact = new["paths"]["/v1/fact"]["put"]
     fact["requestBody"]["content"]["application/json"]["schema"]["required"].append("source")
-    fact["parameters"] = [one for one in fact["parameters"] if one["name"] != "If-Match"]
+    fact["parameters"] = [parameter for parameter in fact["parameters"] if parameter["name"] != "If-Match"]
     del new["components"]["schemas"]["Thread"]["properties"]["title"]
     del new["paths"]["/v1/recall"]
-    found = broken(contract(old), contract(new))
+    problems = broken(contract(old), contract(new))
     for problem in (
         "POST /v1/recall is gone",
         "PUT /v1/fact now requires source",
         "PUT /v1/fact no longer takes If-Match",
         "GET /v1/thread no longer answers title",
     ):
-        assert problem in found
+        assert problem in problems

@@ -27,7 +27,7 @@ NS = "user:ada"
 @contextmanager
 def losing_answers(url: str, lose: Any) -> Iterator[tuple[str, list[str]]]:
     """An address that passes requests on and cuts the connection instead of answering where `lose(number)` says so."""
-    target, asked, lock = urlsplit(url), list[str](), threading.Lock()
+    target, paths, lock = urlsplit(url), list[str](), threading.Lock()
 
     class Forward(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -41,8 +41,8 @@ def losing_answers(url: str, lose: Any) -> Iterator[tuple[str, list[str]]]:
             data = answer.read()
             connection.close()
             with lock:
-                asked.append(self.path.partition("?")[0])
-                number = len(asked)
+                paths.append(self.path.partition("?")[0])
+                number = len(paths)
             if lose(number):
                 self.close_connection = True
                 return
@@ -60,7 +60,7 @@ def losing_answers(url: str, lose: Any) -> Iterator[tuple[str, list[str]]]:
     forward = ThreadingHTTPServer(("127.0.0.1", 0), Forward)
     threading.Thread(target=forward.serve_forever, daemon=True).start()
     try:
-        yield f"http://127.0.0.1:{forward.server_address[1]}", asked
+        yield f"http://127.0.0.1:{forward.server_address[1]}", paths
     finally:
         forward.shutdown()
         forward.server_close()
@@ -68,14 +68,14 @@ def losing_answers(url: str, lose: Any) -> Iterator[tuple[str, list[str]]]:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running(tmp_path_factory.mktemp("faults") / "memory.db") as made:
-        yield made
+    with running(tmp_path_factory.mktemp("faults") / "memory.db") as started:
+        yield started
 
 
 def test_answers_that_are_lost_are_asked_for_again_and_nothing_is_done_twice(server: Running, org: str) -> None:
     """Every other answer is lost: each write reaches the server twice."""
     key = server.key(org=org)
-    with losing_answers(server.url, lambda number: number % 2 == 1) as (url, asked), Memory(url, api_key=key) as memory:
+    with losing_answers(server.url, lambda number: number % 2 == 1) as (url, paths), Memory(url, api_key=key) as memory:
         thread = memory.threads.create(NS)
         for number in range(20):
             memory.threads.append(thread.id, f"message {number}")
@@ -91,12 +91,12 @@ def test_answers_that_are_lost_are_asked_for_again_and_nothing_is_done_twice(ser
         memory.facts.delete(NS, "count")
         forked = memory.threads.fork(thread.id, at=3)
         assert memory.records.delete_range(NS, ("many",)) == 20
-    assert len(asked) > 250
+    assert len(paths) > 250
     with Memory(server.url, api_key=key) as memory:
-        assert [one.text for one in memory.threads.messages(thread.id)] == [f"message {n}" for n in range(20)]
+        assert [message.text for message in memory.threads.messages(thread.id)] == [f"message {n}" for n in range(20)]
         assert (memory.state.get("n"), memory.state.get("batched")) == (20, 20)
         assert len(memory.records.scan(NS, ("r",))) == 20
-        assert sorted(one.content for one in memory.learnings.list(user="ada")) == sorted(
+        assert sorted(learning.content for learning in memory.learnings.list(user="ada")) == sorted(
             f"likes {n}" for n in range(20)
         )
         assert len(memory.threads.messages(talk.thread)) == 2
@@ -106,20 +106,20 @@ def test_answers_that_are_lost_are_asked_for_again_and_nothing_is_done_twice(ser
 
 def test_where_every_answer_is_lost_the_caller_is_told_that_nobody_knows(server: Running, org: str) -> None:
     key = server.key(org=org)
-    with losing_answers(server.url, lambda number: True) as (url, asked), Memory(url, api_key=key) as memory:
-        with pytest.raises(MemoristError) as told:
+    with losing_answers(server.url, lambda number: True) as (url, paths), Memory(url, api_key=key) as memory:
+        with pytest.raises(MemoristError) as caught:
             memory.state.increment("n")
-        assert type(told.value).__name__ == "UnknownOutcome"
-        assert asked == ["/v1/state/increment"] * 3
+        assert type(caught.value).__name__ == "UnknownOutcome"
+        assert paths == ["/v1/state/increment"] * 3
     with Memory(server.url, api_key=key) as memory:
         assert memory.state.get("n") == 1
 
 
-def _full(disk: Disk, place: Path) -> None:
+def _full(disk: Disk, folder: Path) -> None:
     """No file may grow any more."""
 
     def refuse(event: Event) -> None:
-        file = place / (event.file or "")
+        file = folder / (event.file or "")
         size = file.stat().st_size if file.exists() else 0
         if event.kind == "write" and not file.name.endswith("-shm") and event.offset + len(event.data) > size:
             raise apsw.FullError
@@ -128,7 +128,7 @@ def _full(disk: Disk, place: Path) -> None:
 
 
 def test_a_full_disk_is_said_and_what_was_acknowledged_is_there_once(tmp_path: Path) -> None:
-    said: list[str] = []
+    acknowledged: list[str] = []
     failed = 0
     with watched() as disk, running(tmp_path / "memory.db") as server:
         key = server.key(org="full")
@@ -144,13 +144,13 @@ def test_a_full_disk_is_said_and_what_was_acknowledged_is_there_once(tmp_path: P
                     failed += 1
                     assert "xxx" not in str(refused)
                 else:
-                    said.append(str(number))
+                    acknowledged.append(str(number))
                 if number == 39:
                     assert plain.get("/healthz").status_code == 200
                     assert plain.get("/readyz").status_code == 503
-                    assert [one.text.split()[0] for one in memory.threads.messages("t")] == said
-            stored = [one.text.split()[0] for one in memory.threads.messages("t")]
+                    assert [message.text.split()[0] for message in memory.threads.messages("t")] == acknowledged
+            stored = [message.text.split()[0] for message in memory.threads.messages("t")]
     assert failed > 0
     assert len(stored) == len(set(stored))
-    assert set(said) <= set(stored)
-    assert said[-20:] == [str(number) for number in range(40, 60)]
+    assert set(acknowledged) <= set(stored)
+    assert acknowledged[-20:] == [str(number) for number in range(40, 60)]

@@ -28,8 +28,8 @@ SECRET = "the bicycle is blue"
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     file = tmp_path_factory.mktemp("gate") / "memory.db"
-    with running(file, Options(usual=Rate(0.001, 3), heavy=FAST, bad_keys=FAST, trace=True)) as made:
-        yield made
+    with running(file, Options(usual=Rate(0.001, 3), heavy=FAST, bad_keys=FAST, trace=True)) as started:
+        yield started
 
 
 def ask(server: Running, **headers: str) -> httpx.Client:
@@ -44,19 +44,22 @@ def soon(look: Callable[[], T | None]) -> T:
     """What a look finds; the server's line and span of a request end after its answer was sent."""
     until = time.monotonic() + 60
     while time.monotonic() < until:
-        found = look()
-        if found is not None:
-            return found
+        result = look()
+        if result is not None:
+            return result
         time.sleep(0.01)
     raise AssertionError("it did not come within a minute")
 
 
 def line_of(answer: httpx.Response, caplog: pytest.LogCaptureFixture) -> logging.LogRecord:
     """The log's line about the request of an answer."""
-    mine = answer.headers["x-request-id"]
+    request_id = answer.headers["x-request-id"]
 
     def look() -> logging.LogRecord | None:
-        return next((one for one in list(caplog.records) if vars(one).get("fields", {}).get("request") == mine), None)
+        return next(
+            (record for record in list(caplog.records) if vars(record).get("fields", {}).get("request") == request_id),
+            None,
+        )
 
     return soon(look)
 
@@ -83,18 +86,20 @@ def test_a_log_line_has_ids_and_no_content(server: Running, caplog: pytest.LogCa
         answer = client.put("/v1/fact", params={"ns": "user:ada", "key": "bike"}, json={"value": SECRET})
         missing = client.get("/v1/inspect/nothing", params={"q": SECRET})
         line_of(missing, caplog)
-        mine = json.loads(JsonLines().format(line_of(answer, caplog)))
+        own_line = json.loads(JsonLines().format(line_of(answer, caplog)))
     lines = [json.loads(JsonLines().format(record)) for record in caplog.records]
-    assert (mine["operation"], mine["status"], mine["method"]) == ("facts.set", 200, "PUT")
-    assert (mine["trace"], mine["level"], mine["logger"]) == (TRACE, "info", "memorist.server")
-    assert mine["key"] and mine["time"] and mine["ms"] >= 0
+    assert (own_line["operation"], own_line["status"], own_line["method"]) == ("facts.set", 200, "PUT")
+    assert (own_line["trace"], own_line["level"], own_line["logger"]) == (TRACE, "info", "memorist.server")
+    assert own_line["key"] and own_line["time"] and own_line["ms"] >= 0
     assert SECRET not in json.dumps(lines) + caplog.text
     assert "bike" not in json.dumps(lines) + caplog.text
 
 
-@pytest.mark.parametrize("sent", ["", "garbage", f"00-{'0' * 32}-00f067aa0ba902b7-01", PARENT.upper()])
-def test_an_invalid_traceparent_is_no_trace(server: Running, sent: str, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, "memorist.server"), ask(server, traceparent=sent) as client:
+@pytest.mark.parametrize("traceparent", ["", "garbage", f"00-{'0' * 32}-00f067aa0ba902b7-01", PARENT.upper()])
+def test_an_invalid_traceparent_is_no_trace(
+    server: Running, traceparent: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "memorist.server"), ask(server, traceparent=traceparent) as client:
         line = line_of(client.get("/v1/me"), caplog)
     assert "trace=" not in line.getMessage()
     assert "trace" not in json.loads(JsonLines().format(line))
@@ -107,7 +112,11 @@ def test_a_request_is_a_span_below_the_callers(server: Running) -> None:
         memory.trace()
         with trace.get_tracer("test").start_as_current_span("asking") as asking:
             memory.facts.set("user:ada", "bike", SECRET)
-    found = soon(lambda: next((one for one in spans.get_finished_spans() if one.name == "memorist.facts.set"), None))
-    assert found.parent is not None
-    assert found.parent.span_id == asking.get_span_context().span_id
-    assert dict(found.attributes or {}) == {"http.response.status_code": 200}
+    span = soon(
+        lambda: next(
+            (candidate for candidate in spans.get_finished_spans() if candidate.name == "memorist.facts.set"), None
+        )
+    )
+    assert span.parent is not None
+    assert span.parent.span_id == asking.get_span_context().span_id
+    assert dict(span.attributes or {}) == {"http.response.status_code": 200}

@@ -16,8 +16,8 @@ from .running import Running, running
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Running]:
-    with running(tmp_path / "memory.db") as made:
-        yield made
+    with running(tmp_path / "memory.db") as started:
+        yield started
 
 
 def send(server: Running, head: bytes) -> bytes:

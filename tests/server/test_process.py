@@ -74,16 +74,16 @@ def _until_ready(port: int) -> None:
 
 @pytest.fixture
 def key(tmp_path: Path) -> str:
-    made = subprocess.run(
+    process = subprocess.run(
         _memorist("--url", str(tmp_path / "m.db"), "keys", "create"), capture_output=True, text=True, check=True
     )
-    return made.stdout.strip()
+    return process.stdout.strip()
 
 
 @pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGTERM])
 def test_what_was_acknowledged_is_there_once(tmp_path: Path, key: str, stop: signal.Signals) -> None:
     """Writers go on through a kill and a restart: retries bring lost requests in, and none twice."""
-    port, said, ended = _port(), [], threading.Event()
+    port, acknowledged, ended = _port(), [], threading.Event()
 
     def write(number: int) -> None:
         with Memory(f"http://127.0.0.1:{port}", api_key=key) as memory:
@@ -96,19 +96,19 @@ def test_what_was_acknowledged_is_there_once(tmp_path: Path, key: str, stop: sig
                 except MemoristError:
                     time.sleep(0.02)
                 else:
-                    said.append(text)
+                    acknowledged.append(text)
 
     writers = [threading.Thread(target=write, args=(number,)) for number in range(3)]
     with _serving(tmp_path / "m.db", port) as first:
         for writer in writers:
             writer.start()
-        while len(said) < 30:
+        while len(acknowledged) < 30:
             time.sleep(0.01)
         os.kill(first.pid, stop)
         first.wait(60)
-    reached = len(said)
+    reached = len(acknowledged)
     with _serving(tmp_path / "m.db", port):
-        while len(said) < reached + 30:
+        while len(acknowledged) < reached + 30:
             time.sleep(0.01)
         ended.set()
         for writer in writers:
@@ -116,7 +116,7 @@ def test_what_was_acknowledged_is_there_once(tmp_path: Path, key: str, stop: sig
     with Memory(tmp_path / "m.db", worker=False) as memory:
         stored: list[Any] = [m.text for n in range(3) for m in memory.threads.messages(f"t{n}")]
     assert len(stored) == len(set(stored))
-    assert set(said) <= set(stored)
+    assert set(acknowledged) <= set(stored)
 
 
 def test_several_workers_share_one_file(tmp_path: Path, key: str) -> None:

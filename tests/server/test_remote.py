@@ -24,14 +24,14 @@ NS = "user:ada"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running(tmp_path_factory.mktemp("remote") / "memory.db") as made:
-        yield made
+    with running(tmp_path_factory.mktemp("remote") / "memory.db") as started:
+        yield started
 
 
 @pytest.fixture
 def memory(server: Running, org: str) -> Iterator[Memory]:
-    with Memory(server.url, api_key=server.key(org=org)) as made:
-        yield made
+    with Memory(server.url, api_key=server.key(org=org)) as client:
+        yield client
 
 
 def test_a_batch_is_one_request_and_one_commit(server: Running, memory: Memory) -> None:
@@ -59,9 +59,9 @@ def test_a_task_goes_on_where_it_stopped(memory: Memory) -> None:
         task.complete("b", update={"n": 2})
         task.heartbeat()
     assert memory.state.get("imported") == 1
-    done = memory.tasks.resume("import")
-    assert done is not None
-    assert (done.status, done.state, done.completed_subtasks) == ("done", {"n": 2}, ("a", "b"))
+    checkpoint = memory.tasks.resume("import")
+    assert checkpoint is not None
+    assert (checkpoint.status, checkpoint.state, checkpoint.completed_subtasks) == ("done", {"n": 2}, ("a", "b"))
 
 
 def test_a_session_runs_its_hooks_here(memory: Memory) -> None:
@@ -127,11 +127,11 @@ def test_loaders_run_here_and_once(memory: Memory) -> None:
 
 
 def test_hooks_hear_what_happens_on_the_server(memory: Memory) -> None:
-    told: list[Any] = []
+    events: list[Any] = []
     heard = threading.Event()
 
     def hook(event: Any) -> None:
-        told.append(event)
+        events.append(event)
         heard.set()
 
     memory.on("fact", hook)
@@ -139,7 +139,7 @@ def test_hooks_hear_what_happens_on_the_server(memory: Memory) -> None:
         memory.facts.set(NS, f"k{number}", 1)
         if heard.wait(0.1):
             break
-    assert told and told[0].name == "fact" and "action" in told[0].data
+    assert events and events[0].name == "fact" and "action" in events[0].data
 
 
 def test_everything_goes_out_and_comes_back(server: Running, memory: Memory, tmp_path: Path, org: str) -> None:
@@ -147,8 +147,8 @@ def test_everything_goes_out_and_comes_back(server: Running, memory: Memory, tmp
     wrote = memory.export(tmp_path / "all.jsonl")
     with Memory(server.url, api_key=server.key(org=f"{org}-copy")) as copy:
         assert copy.import_(tmp_path / "all.jsonl").rows == wrote.rows
-        found = copy.facts.get(NS, "home")
-        assert found is not None and found.value == "Rome \u2028 and on"
+        fact = copy.facts.get(NS, "home")
+        assert fact is not None and fact.value == "Rome \u2028 and on"
 
 
 def test_forgetting_takes_a_code_for_this_key_and_target(server: Running, org: str, memory: Memory) -> None:
@@ -187,9 +187,9 @@ def test_the_awaited_twin_shares_the_server(server: Running, org: str, memory: M
 
     async def ask() -> Any:
         twin = opened.aio
-        made = await twin.facts.set(NS, "k", 1)
+        fact = await twin.facts.set(NS, "k", 1)
         await twin.close()
-        return made
+        return fact
 
     assert asyncio.run(ask()).version == 1
     assert memory.facts.get(NS, "k") is not None
@@ -220,8 +220,8 @@ def test_an_export_for_other_tools_is_written_here(
 ) -> None:
     memory.threads.append("t", "hello", {"role": "assistant", "content": "hi"}, create=NS)
     memory.facts.set(NS, "home", "Rome")
-    done = memory.export(tmp_path / "there", to=to)
-    assert done.counts["messages"] == 2
+    report = memory.export(tmp_path / "there", to=to)
+    assert report.counts["messages"] == 2
     assert (tmp_path / "there").exists()
     with pytest.raises(Forbidden):
         memory.scope(user="ada").export(tmp_path / "mine", to=to)

@@ -19,7 +19,7 @@ from memorist.stores.base import Put
 
 from .running import Running, running
 
-KEYED = [one for one in OPERATIONS if takes_key(one) and one.name != "erasing.forget"]
+KEYED = [operation for operation in OPERATIONS if takes_key(operation) and operation.name != "erasing.forget"]
 LOST = {"threads.pop", "working.undo_action", "facts.unforget", "review.approve"}
 """What is gone with the first answer: the second says that it was done, and that nobody knows more."""
 SAMPLES: dict[str, Any] = {
@@ -54,15 +54,15 @@ OWN: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running(tmp_path_factory.mktemp("replays") / "memory.db") as made:
-        yield made
+    with running(tmp_path_factory.mktemp("replays") / "memory.db") as started:
+        yield started
 
 
 @pytest.fixture
 def client(server: Running, org: str) -> Iterator[httpx.Client]:
     headers = {"authorization": f"Bearer {server.key(org=org)}", "memorist-scope": '{"user":"ada"}'}
-    with httpx.Client(base_url=server.url, headers=headers, timeout=60) as made:
-        yield made
+    with httpx.Client(base_url=server.url, headers=headers, timeout=60) as http_client:
+        yield http_client
 
 
 @pytest.fixture
@@ -128,13 +128,25 @@ def _request_to_forget(server: Running, org: str) -> str:
     return receipts[0].ended[-1].removeprefix("user:ada/")
 
 
-def sent(client: httpx.Client, operation: Operation, names: Mapping[str, Any], owner: str) -> httpx.Response:
+def send(client: httpx.Client, operation: Operation, names: Mapping[str, Any], owner: str) -> httpx.Response:
     own = OWN.get(operation.name, {})
     samples = {**SAMPLES, **own, **({"owner": owner} if owner else {})}
-    wanted = [one for one in parameters_of(operation) if one.required or one.name in own or one.kind == "many"]
-    query = {one.name: _text(samples[one.name], names) for one in wanted if one.location == "query"}
-    body = {one.name: _named(samples[one.name], names) for one in wanted if one.location == "body"}
-    if any(one.kind == "fields" for one in wanted) or operation.name == "working.update":
+    parameters = [
+        parameter
+        for parameter in parameters_of(operation)
+        if parameter.required or parameter.name in own or parameter.kind == "many"
+    ]
+    query = {
+        parameter.name: _text(samples[parameter.name], names)
+        for parameter in parameters
+        if parameter.location == "query"
+    }
+    body = {
+        parameter.name: _named(samples[parameter.name], names)
+        for parameter in parameters
+        if parameter.location == "body"
+    }
+    if any(parameter.kind == "fields" for parameter in parameters) or operation.name == "working.update":
         body = own
     headers = {"idempotency-key": "once"}
     return client.request(
@@ -164,7 +176,7 @@ def stored(client: httpx.Client) -> list[str]:
     return [row for row in rows if not any(note in row for note in notes)]
 
 
-@pytest.mark.parametrize("operation", KEYED, ids=lambda one: one.name)
+@pytest.mark.parametrize("operation", KEYED, ids=lambda operation: operation.name)
 def test_the_second_answer_has_the_shape_of_the_first(
     client: httpx.Client, furnish: Callable[[Operation], dict[str, Any]], operation: Operation
 ) -> None:
@@ -174,10 +186,10 @@ def test_the_second_answer_has_the_shape_of_the_first(
     if operation.name in ("entity_cache.keep", "entity_cache.give_back"):
         leased = client.post("/v1/entity/lease", params={"type": "order", "id": "7"}, json={}).raise_for_status()
         owner = leased.json()["owner"]
-    first = sent(client, operation, names, owner)
+    first = send(client, operation, names, owner)
     assert first.status_code == 200, first.text
     rows = stored(client)
-    second = sent(client, operation, names, owner)
+    second = send(client, operation, names, owner)
     assert stored(client) == rows
     if operation.name in LOST:
         assert (second.status_code, second.json()["title"]) == (409, "UnknownOutcome")
@@ -228,16 +240,16 @@ def wipe(client: httpx.Client) -> None:
         client.delete("/v1/record", params={"ns": "user:ada", "key": key}).raise_for_status()
 
 
-@pytest.mark.parametrize("operation", KEYED, ids=lambda one: one.name)
+@pytest.mark.parametrize("operation", KEYED, ids=lambda operation: operation.name)
 def test_a_repeated_request_whose_row_is_gone_gets_a_valid_answer_or_a_clear_error(
     client: httpx.Client, furnish: Callable[[Operation], dict[str, Any]], operation: Operation
 ) -> None:
     if operation.noun in ("entity_cache", "leases"):
         return  # their rows are leases, which end by themselves
     names = furnish(operation)
-    assert sent(client, operation, names, "").status_code == 200
+    assert send(client, operation, names, "").status_code == 200
     wipe(client)
-    second = sent(client, operation, names, "")
+    second = send(client, operation, names, "")
     if second.status_code != 200:
         assert second.status_code in (404, 409), second.text
         return

@@ -31,8 +31,8 @@ LARGE = "The pump in hall seven ran for nine hours. " * 1_000
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Running]:
-    with running(tmp_path / "memory.db", parts=mcp_parts()) as made:
-        yield made
+    with running(tmp_path / "memory.db", parts=mcp_parts()) as started:
+        yield started
 
 
 def client(server: Running, **options: Any) -> httpx.Client:

@@ -60,9 +60,9 @@ APART = tuple(
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running(tmp_path_factory.mktemp("strangers") / "memory.db") as made:
-        asyncio.run_coroutine_threadsafe(_furnish(made), made.loop).result(60)  # type: ignore[arg-type]  # it runs
-        yield made
+    with running(tmp_path_factory.mktemp("strangers") / "memory.db") as started:
+        asyncio.run_coroutine_threadsafe(_furnish(started), started.loop).result(60)  # type: ignore[arg-type]  # it runs
+        yield started
 
 
 async def _furnish(server: Running) -> None:
@@ -89,14 +89,24 @@ def ask(server: Running, key: str, **headers: str) -> httpx.Client:
     return httpx.Client(base_url=server.url, headers={"authorization": f"Bearer {key}", **headers}, timeout=60)
 
 
-def sent(client: httpx.Client, operation: Operation) -> httpx.Response:
+def send(client: httpx.Client, operation: Operation) -> httpx.Response:
     samples = {**SAMPLES, **OWN.get(operation.name, {})}
-    wanted = [one for one in parameters_of(operation) if one.required or one.name in OWN.get(operation.name, {})]
-    query = {one.name: _text(samples[one.name]) for one in wanted if one.location == "query"}
-    body = {one.name: samples[one.name] for one in parameters_of(operation) if one in wanted and one.location == "body"}
-    if any(one.kind == "many" and one.name == "messages" for one in parameters_of(operation)):
+    parameters = [
+        parameter
+        for parameter in parameters_of(operation)
+        if parameter.required or parameter.name in OWN.get(operation.name, {})
+    ]
+    query = {
+        parameter.name: _text(samples[parameter.name]) for parameter in parameters if parameter.location == "query"
+    }
+    body = {
+        parameter.name: samples[parameter.name]
+        for parameter in parameters_of(operation)
+        if parameter in parameters and parameter.location == "body"
+    }
+    if any(parameter.kind == "many" and parameter.name == "messages" for parameter in parameters_of(operation)):
         body["messages"] = ["stolen"]
-    if any(one.kind == "fields" for one in parameters_of(operation)):
+    if any(parameter.kind == "fields" for parameter in parameters_of(operation)):
         body = OWN[operation.name]
     if operation.upload:
         return client.post(operation.path, params=query, content=b"x", headers={"content-type": operation.upload})
@@ -110,7 +120,7 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else httpx.Response(200, json=value).text
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.name)
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
 def test_strangers_get_nothing_and_break_nothing(server: Running, operation: Operation) -> None:
     """An operation without a sample for each of its parameters fails here: none is without such a case."""
     before = belongings(server)
@@ -129,7 +139,7 @@ def test_strangers_get_nothing_and_break_nothing(server: Running, operation: Ope
     }  # fmt: skip
     for who, client in strangers.items():
         with client:
-            answer = sent(client, operation)
+            answer = send(client, operation)
         assert CANARY not in answer.text, who
         assert answer.status_code < 500 or answer.status_code == 501, (who, answer.text)
         if "header" in who:
@@ -137,24 +147,26 @@ def test_strangers_get_nothing_and_break_nothing(server: Running, operation: Ope
     assert belongings(server) == before
 
 
-@pytest.mark.parametrize("operation", [one for one in OPERATIONS if not one.admits], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "operation", [operation for operation in OPERATIONS if not operation.admits], ids=lambda operation: operation.name
+)
 def test_a_missing_role_and_an_expired_key_are_refused(server: Running, operation: Operation) -> None:
     lacking = [role for role in ROLES if role not in (operation.role, "admin")]
     with ask(server, server.key(org=ORG, roles=lacking)) as client:
-        assert sent(client, operation).status_code == 403
+        assert send(client, operation).status_code == 403
     expired = server.key(org=ORG, roles=list(ROLES), ttl=3600)
     _expire(server, expired)
     with ask(server, expired) as client:
-        assert sent(client, operation).status_code == 401
+        assert send(client, operation).status_code == 401
 
 
 def _expire(server: Running, key: str) -> None:
     """Let the time of a key pass."""
     keys = server.app.state.server.keys
-    until, found = keys._cache.get(key.split("_")[1], (0.0, None))
+    until, api_key = keys._cache.get(key.split("_")[1], (0.0, None))
     assert server.loop is not None
-    found = found or asyncio.run_coroutine_threadsafe(keys.find(key.split("_")[1]), server.loop).result(30)
-    assert isinstance(found, ApiKey) and found.expires_at is not None
-    ended = {name: getattr(found, name) for name in found.__struct_fields__}
-    ended["expires_at"] = found.expires_at - timedelta(hours=2)
-    keys._cache[found.id] = (until or 1e18, ApiKey(**ended))
+    api_key = api_key or asyncio.run_coroutine_threadsafe(keys.find(key.split("_")[1]), server.loop).result(30)
+    assert isinstance(api_key, ApiKey) and api_key.expires_at is not None
+    ended = {name: getattr(api_key, name) for name in api_key.__struct_fields__}
+    ended["expires_at"] = api_key.expires_at - timedelta(hours=2)
+    keys._cache[api_key.id] = (until or 1e18, ApiKey(**ended))

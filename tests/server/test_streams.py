@@ -18,8 +18,8 @@ from .running import Running, running
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
     monkeypatch.setattr(events, "CHECK_SECONDS", 0.05)
     monkeypatch.setattr(live, "LOOK_SECONDS", 0.05)
-    with running(tmp_path / "memory.db") as made:
-        yield made
+    with running(tmp_path / "memory.db") as started:
+        yield started
 
 
 def on_loop(server: Running, work: Any) -> Any:

@@ -11,8 +11,8 @@ from .running import Running, running
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Running]:
-    with running(tmp_path / "shared-by-all.db") as made:
-        yield made
+    with running(tmp_path / "shared-by-all.db") as started:
+        yield started
 
 
 def client(server: Running, *roles: str) -> httpx.Client:

@@ -76,13 +76,13 @@ class PgBouncer:
 
 
 def _program() -> str:
-    found = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin:/usr/local/sbin")
-    if found is None:
+    program = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin:/usr/local/sbin")
+    if program is None:
         raise RuntimeError("no pgbouncer; run scripts/install-system, or install the system's pgbouncer")
-    return found
+    return program
 
 
 def version() -> tuple[int, ...]:
     """Of the program that is installed."""
-    said: Any = subprocess.run([_program(), "--version"], capture_output=True, text=True, check=True).stdout
-    return tuple(int(part) for part in said.split()[1].split("."))
+    output: Any = subprocess.run([_program(), "--version"], capture_output=True, text=True, check=True).stdout
+    return tuple(int(part) for part in output.split()[1].split("."))

@@ -133,9 +133,9 @@ class Postgres:
 
 def start_postgres(*, fsync: bool = False, database: str = "memorist") -> Postgres:
     """A server of our own, or the one that MEMORIST_TEST_POSTGRES_URL names."""
-    given = os.environ.get("MEMORIST_TEST_POSTGRES_URL")
-    if given:
-        return Postgres(None, 0, given, fsync=True)
+    url = os.environ.get("MEMORIST_TEST_POSTGRES_URL")
+    if url:
+        return Postgres(None, 0, url, fsync=True)
     folder = Path(tempfile.mkdtemp(prefix="memorist-pg-"))
     port = free_port()
     server = Postgres(folder, port, f"postgresql://postgres@127.0.0.1:{port}/{database}", fsync)

@@ -52,8 +52,8 @@ class Proxy:
         """End every connection there is now."""
         with self._lock:
             current, self._open = self._open, set()
-        for one in current:
-            _end(one)
+        for connection in current:
+            _end(connection)
 
     def _accept(self) -> None:
         while True:
@@ -73,8 +73,8 @@ class Proxy:
         except OSError:
             client.close()
             return
-        for one in (client, server):
-            one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for connection in (client, server):
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         with self._lock:
             self._open |= {client, server}
         wire = _Wire()
@@ -114,8 +114,8 @@ class Proxy:
     def _finish(self, *ends: socket.socket) -> None:
         with self._lock:
             self._open -= set(ends)
-        for one in ends:
-            _end(one)
+        for connection in ends:
+            _end(connection)
 
 
 class _Wire:
@@ -124,9 +124,9 @@ class _Wire:
     request = b""
 
 
-def _end(one: socket.socket) -> None:
-    _quietly(lambda: one.shutdown(socket.SHUT_RDWR))
-    one.close()
+def _end(connection: socket.socket) -> None:
+    _quietly(lambda: connection.shutdown(socket.SHUT_RDWR))
+    connection.close()
 
 
 def _quietly(action: Callable[[], None]) -> None:

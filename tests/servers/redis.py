@@ -152,17 +152,17 @@ def start_redis(
     `aof` is always, everysec or no (no append-only file); `product` is redis or valkey, by default what
     MEMORIST_TEST_REDIS_PRODUCT says or what is there.
     """
-    given = os.environ.get("MEMORIST_TEST_REDIS_URL")
-    if given and product is None and options is None:
-        return RedisServer(None, 0, given, [])
+    url = os.environ.get("MEMORIST_TEST_REDIS_URL")
+    if url and product is None and options is None:
+        return RedisServer(None, 0, url, [])
     return _started(aof=aof, product=product, options=options or {}, port=port or free_port())
 
 
 def start_redis_cluster(*, aof: str = "always", product: str | None = None) -> RedisCluster:
     """Three masters of our own, or the cluster that MEMORIST_TEST_REDIS_CLUSTER_URL names."""
-    given = os.environ.get("MEMORIST_TEST_REDIS_CLUSTER_URL")
-    if given and product is None:
-        return RedisCluster([], given)
+    url = os.environ.get("MEMORIST_TEST_REDIS_CLUSTER_URL")
+    if url and product is None:
+        return RedisCluster([], url)
     options = {"cluster-enabled": "yes", "cluster-node-timeout": "5000", "cluster-config-file": "nodes.conf"}
     ports = [free_port() for _ in range(3)]
     nodes = [_started(aof=aof, product=product, options=options, port=port) for port in ports]
@@ -212,7 +212,7 @@ class SentinelService(Failover):
         self.nodes = {ports[0]: _started(aof="no", product=product, options=dict(_PROMPT), port=ports[0])}
         self._replica(ports[1], of=ports[0])
         self.sentinels = [self._sentinel(ports[0], patience_ms) for _ in range(3)]
-        hosts = ",".join(f"127.0.0.1:{one.port}" for one in self.sentinels)
+        hosts = ",".join(f"127.0.0.1:{sentinel.port}" for sentinel in self.sentinels)
         self.url = f"redis+sentinel://{hosts}/{self.service}?memorist_replicas=1"
         wait_for(self._knows_all, lambda: "the Sentinels did not find each other and the replica", 120)
 
@@ -232,8 +232,8 @@ class SentinelService(Failover):
         wait_for(self._knows_all, lambda: "the Sentinels did not settle", 120)
 
     def stop(self) -> None:
-        for one in (*self.sentinels, *self.nodes.values()):
-            one.stop()
+        for server in (*self.sentinels, *self.nodes.values()):
+            server.stop()
 
     def _replica(self, port: int, *, of: int) -> None:
         options = {"replicaof": f"127.0.0.1 {of}", **_PROMPT}
@@ -256,12 +256,12 @@ class SentinelService(Failover):
         return server
 
     def _knows_all(self) -> bool:
-        for one in self.sentinels:
-            with one.client() as client:
+        for sentinel in self.sentinels:
+            with sentinel.client() as client:
                 client.response_callbacks.clear()  # type: ignore[attr-defined]  # the driver keeps half of the answer
                 raw = client.execute_command("SENTINEL", "MASTER", self.service)
-                known = raw if isinstance(raw, dict) else dict(zip(raw[::2], raw[1::2], strict=True))
-                if int(known[b"num-other-sentinels"]) != 2 or int(known[b"num-slaves"]) < 1:
+                master = raw if isinstance(raw, dict) else dict(zip(raw[::2], raw[1::2], strict=True))
+                if int(master[b"num-other-sentinels"]) != 2 or int(master[b"num-slaves"]) < 1:
                     return False
         return True
 

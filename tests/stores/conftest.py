@@ -42,9 +42,9 @@ def other_database(postgres_server: Postgres) -> str:
 
 
 @pytest.fixture
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+def store_options(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     """What a memory on a store is opened with; the same within one test."""
-    known: dict[str, Options] = {}
+    known_options: dict[str, Options] = {}
 
     def url_of(fixture: str) -> str:
         return str(request.getfixturevalue(fixture).url)
@@ -61,20 +61,20 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
         return {"url": url_of({"redis-cluster": "redis_cluster"}.get(name, f"{name}_server"))}
 
     def find(name: str) -> Options:
-        if name not in known:
-            known[name] = options(name)
-        return known[name]
+        if name not in known_options:
+            known_options[name] = options(name)
+        return known_options[name]
 
     return find
 
 
 @pytest.fixture
-def open_on(place: Place, clock: FakeClock) -> Iterator[OpenOn]:
+def open_on(store_options: Place, clock: FakeClock) -> Iterator[OpenOn]:
     """Opens a memory on a named store, closed after the test."""
     with ExitStack() as opened:
 
         def make(name: str, **more: Any) -> Memory:
-            settings: Options = {**place(name), "clock": clock, "worker": False, "counter": "estimate", **more}
+            settings: Options = {**store_options(name), "clock": clock, "worker": False, "counter": "estimate", **more}
             return opened.enter_context(Memory(**settings))
 
         yield make

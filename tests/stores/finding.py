@@ -15,32 +15,34 @@ BRIEF_SECONDS = 30
 WORDS = ("harbour", "invoice", "Lisbon", "bicycle", "archive", "train", "lantern", "river")
 
 
-def recall(step: Step, asked: list[str] | None, words: str) -> None:
+def recall(step: Step, namespaces: list[str] | None, words: str) -> None:
     """Ask, and hold every hit against who asked and against all that there is now."""
     work = step.work
-    if asked is not None and not all(step.sees(ns) for ns in asked):
-        step.expect(Forbidden, lambda: step.me.recall(words, namespaces=asked))
+    if namespaces is not None and not all(step.sees(ns) for ns in namespaces):
+        step.expect(Forbidden, lambda: step.me.recall(words, namespaces=namespaces))
         return
     # By name: as text, what ends in `*` means all that begin so.
-    exactly = None if asked is None else [Namespace.parse(ns) for ns in asked]
+    exactly = None if namespaces is None else [Namespace.parse(ns) for ns in namespaces]
     hits = step.me.recall(words, namespaces=exactly, top_k=20)
-    there = work.findable(step.org) if hits else {}
+    findable = work.findable(step.org) if hits else {}
     for hit in hits:
         marks = work.marks(hit.text)
         assert marks, f"{step.who()}: recall gave a text of nobody"
         for owner, space, number in marks:
-            told = work.orgs[owner], work.spaces[space]
-            assert told == (step.org, hit.namespace), f"{step.who()}: recall gave a text of {told}"
-            assert number in there.get(hit.namespace, ()), f"{step.who()}: recall gave what is gone, of {number}"
-        assert step.sees(hit.namespace) and (asked is None or hit.namespace in asked), step.who()
+            owner_and_space = work.orgs[owner], work.spaces[space]
+            assert owner_and_space == (step.org, hit.namespace), (
+                f"{step.who()}: recall gave a text of {owner_and_space}"
+            )
+            assert number in findable.get(hit.namespace, ()), f"{step.who()}: recall gave what is gone, of {number}"
+        assert step.sees(hit.namespace) and (namespaces is None or hit.namespace in namespaces), step.who()
     work.seen["recalls"] += 1
     work.seen["hits"] += len(hits)
 
 
 def recall_anything(step: Step) -> None:
     """Ask for some words, here, there or everywhere."""
-    asked = [None, [step.ns], [step.ns, "global"]][step.number % 3]
-    recall(step, asked, " ".join(step.work.dice.sample(WORDS, 3)))
+    namespaces = [None, [step.ns], [step.ns, "global"]][step.number % 3]
+    recall(step, namespaces, " ".join(step.work.dice.sample(WORDS, 3)))
 
 
 def recall_gone(step: Step, ns: str, texts: list[str]) -> None:
@@ -68,15 +70,15 @@ def let_time_pass(step: Step) -> None:
     """Everything that was to end soon has ended, in every org."""
     work = step.work
     work.clock.advance(BRIEF_SECONDS + 1)
-    gone = [(org, ns, work.facts.pop((org, ns, key))) for org, ns, key in sorted(work.brief_facts)]
+    dropped = [(org, ns, work.facts.pop((org, ns, key))) for org, ns, key in sorted(work.brief_facts)]
     for org, name in sorted(work.brief_threads):
-        held = work.threads.pop((org, name))
-        gone += [(org, held.ns, text) for text in held.texts.values()]
+        thread = work.threads.pop((org, name))
+        dropped += [(org, thread.ns, text) for text in thread.texts.values()]
     work.ended |= work.brief_threads
     work.brief_facts.clear()
     work.brief_threads.clear()
-    work.seen["expired"] += len(gone)
-    for org, ns, text in work.dice.sample(gone, min(3, len(gone))):
+    work.seen["expired"] += len(dropped)
+    for org, ns, text in work.dice.sample(dropped, min(3, len(dropped))):
         step.aim(org, ns, step.name)
         recall_gone(step, ns, [text])
 
@@ -84,30 +86,30 @@ def let_time_pass(step: Step) -> None:
 def drop_messages(step: Step) -> None:
     """One message of a thread, or all before it."""
     step.aim_at_thread()
-    held = step.thread()
-    place = 1 if held is None else step.work.dice.randint(1, held.last + 1)
+    thread = step.thread()
+    last_seq = 1 if thread is None else step.work.dice.randint(1, thread.last + 1)
     if step.number % 2:
-        gone = [] if held is None else [seq for seq in held.texts if seq == place]
-        call: Any = lambda: step.me.threads.delete_messages(step.name, ids=[f"{step.name}#{place}"])  # noqa: E731  # two calls, one answer
+        dropped_seqs = [] if thread is None else [seq for seq in thread.texts if seq == last_seq]
+        call: Any = lambda: step.me.threads.delete_messages(step.name, ids=[f"{step.name}#{last_seq}"])  # noqa: E731  # two calls, one answer
     else:
-        gone = [] if held is None else [seq for seq in held.texts if seq < place]
-        call = lambda: step.me.threads.delete_messages(step.name, before=place)  # noqa: E731  # as above
-    step.expect(NotFound if held is None else len(gone), call)
-    if held is not None:
-        texts = [held.texts.pop(seq) for seq in gone]
-        recall_gone(step, held.ns, texts)
+        dropped_seqs = [] if thread is None else [seq for seq in thread.texts if seq < last_seq]
+        call = lambda: step.me.threads.delete_messages(step.name, before=last_seq)  # noqa: E731  # as above
+    step.expect(NotFound if thread is None else len(dropped_seqs), call)
+    if thread is not None:
+        texts = [thread.texts.pop(seq) for seq in dropped_seqs]
+        recall_gone(step, thread.ns, texts)
 
 
 def unlearn(step: Step) -> None:
     """One learning of a user."""
     user = step.aim_at_user()
-    mine = step.work.learned.setdefault((step.org, user), {})
-    content = step.work.dice.choice(sorted(mine)) if mine else None
-    id = "nothing" if content is None else mine[content]
+    learned = step.work.learned.setdefault((step.org, user), {})
+    content = step.work.dice.choice(sorted(learned)) if learned else None
+    id = "nothing" if content is None else learned[content]
     allowed = step.user in (None, user)
     step.expect(content is not None if allowed else UsageError, lambda: step.me.learnings.delete(id, user=user))
     if allowed and content is not None:
-        del mine[content]
+        del learned[content]
         recall_gone(step, f"user:{user}", [content])
 
 
@@ -126,34 +128,34 @@ def forget_fact(step: Step) -> None:
 def forget_thread(step: Step) -> None:
     """A thread with its messages."""
     step.aim_at_thread()
-    held = step.thread()
-    if held is None and step.ended():
+    thread = step.thread()
+    if thread is None and step.ended():
         return
-    if held is None:
+    if thread is None:
         # One that was here and was deleted may still have what was derived from it; of others nothing is said.
         with suppress(NotFound):
             assert not step.me.forget(thread=step.name).counts.get("messages", 0), step.who()
         return
-    rows = len(held.texts)
+    rows = len(thread.texts)
     step.expect(True, lambda: step.me.forget(thread=step.name).counts.get("messages", 0) >= rows)
     step.work.drop_thread((step.org, step.name))
-    recall_gone(step, held.ns, list(held.texts.values()))
+    recall_gone(step, thread.ns, list(thread.texts.values()))
 
 
 def forget_message(step: Step) -> None:
     """One message."""
     step.aim_at_thread()
-    held = step.thread()
-    if held is None:
+    thread = step.thread()
+    if thread is None:
         if not step.ended():
             with suppress(NotFound):
                 assert not step.me.forget(message=f"{step.name}#1").counts.get("messages", 0), step.who()
         return
-    place = step.work.dice.randint(1, held.last + 1)
-    told = int(place in held.texts)
-    step.expect(told, lambda: step.me.forget(message=f"{step.name}#{place}").counts.get("messages", 0))
-    if place in held.texts:
-        recall_gone(step, held.ns, [held.texts.pop(place)])
+    seq = step.work.dice.randint(1, thread.last + 1)
+    expected = int(seq in thread.texts)
+    step.expect(expected, lambda: step.me.forget(message=f"{step.name}#{seq}").counts.get("messages", 0))
+    if seq in thread.texts:
+        recall_gone(step, thread.ns, [thread.texts.pop(seq)])
 
 
 def forget_user(step: Step) -> None:
@@ -162,8 +164,8 @@ def forget_user(step: Step) -> None:
     user = step.aim_at_user()
     ns, allowed = f"user:{user}", step.user in (None, user)
     texts = [text for space, texts in work.texts(step.org) if space == ns for text in texts]
-    held = sum((org, space) == (step.org, ns) for org, space, _ in work.facts)
-    step.expect(allowed or UsageError, lambda: step.me.forget(user=user).counts.get("facts", 0) >= held)
+    fact_count = sum((org, space) == (step.org, ns) for org, space, _ in work.facts)
+    step.expect(allowed or UsageError, lambda: step.me.forget(user=user).counts.get("facts", 0) >= fact_count)
     if allowed:
         work.drop_user(step.org, user)
         recall_gone(step, ns, texts)

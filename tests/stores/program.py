@@ -154,7 +154,7 @@ def _endings(memory: Memory, ada: Memory, clock: FakeClock, say: Printed) -> Non
     why = memory.why("user:ada/city")
     say("why", repr(why))
     say("stats", msgspec.to_builtins(memory.stats()))
-    gone = memory.forget(thread="t1")  # what was not searched differs by store, and is left out
-    say("forgotten", repr((gone.kind, gone.counts, gone.tombstones, gone.complete)))
+    erasure = memory.forget(thread="t1")  # what was not searched differs by store, and is left out
+    say("forgotten", repr((erasure.kind, erasure.counts, erasure.tombstones, erasure.complete)))
     say("audit", memory.audit.list(limit=20))
     say("recall again", [h.text for h in memory.recall("once in a batch")])

@@ -87,8 +87,8 @@ class Work:
     def run(self, count: int) -> None:
         """So many operations, each answered as the model says."""
         for number in range(count):
-            one = Step(self, number)
-            one.take()
+            step = Step(self, number)
+            step.take()
 
     def handle(self, org: str, user: str | None) -> Memory:
         """The handle of a user of an org, or of the whole org."""
@@ -101,15 +101,17 @@ class Work:
         """All that recall may find in an org now, by namespace."""
         yield from ((ns, [text]) for (owner, ns, _), text in self.facts.items() if owner == org)
         yield from ((ns, [text]) for (owner, ns, _), text in self.documents.items() if owner == org)
-        yield from ((held.ns, [*held.texts.values()]) for (owner, _), held in self.threads.items() if owner == org)
-        yield from ((f"user:{user}", [*mine]) for (owner, user), mine in self.learned.items() if owner == org)
+        yield from (
+            (thread.ns, [*thread.texts.values()]) for (owner, _), thread in self.threads.items() if owner == org
+        )
+        yield from ((f"user:{user}", [*learned]) for (owner, user), learned in self.learned.items() if owner == org)
 
     def findable(self, org: str) -> dict[str, set[int]]:
         """The numbers of those texts."""
-        found: dict[str, set[int]] = {}
+        numbers: dict[str, set[int]] = {}
         for ns, texts in self.texts(org):
-            found.setdefault(ns, set()).update(number for text in texts for _, _, number in self.marks(text))
-        return found
+            numbers.setdefault(ns, set()).update(number for text in texts for _, _, number in self.marks(text))
+        return numbers
 
     @staticmethod
     def marks(text: str) -> list[tuple[int, int, int]]:
@@ -131,12 +133,12 @@ class Work:
         ns = f"user:{user}"
         for fact in [key for key in self.facts if key[:2] == (org, ns)]:
             self.drop_fact(fact)
-        for thread in [key for key, held in self.threads.items() if (key[0], held.ns) == (org, ns)]:
+        for thread in [key for key, record in self.threads.items() if (key[0], record.ns) == (org, ns)]:
             self.drop_thread(thread)
         rows: tuple[dict[Any, Any], ...] = (self.state, self.documents)
-        for kept in rows:
-            for key in [key for key in kept if key[:2] == (org, ns)]:
-                del kept[key]
+        for table in rows:
+            for key in [key for key in table if key[:2] == (org, ns)]:
+                del table[key]
         for task in [key for key, (space, _) in self.tasks.items() if (key[0], space) == (org, ns)]:
             del self.tasks[task]
         for note in [key for key in self.working if key[:2] == (org, user)]:
@@ -150,12 +152,14 @@ class Work:
             counts = self.handle(org, None).export(file).counts
             text = file.read_text("utf-8")
             strangers = {owner for owner, _, _ in self.marks(text)} - {number}
-            assert not strangers, f"org {org!r} holds texts of {[self.orgs[one] for one in strangers]}"
+            assert not strangers, f"org {org!r} holds texts of {[self.orgs[stranger] for stranger in strangers]}"
             for table, rows in (("facts", self.facts), ("threads", self.threads), ("documents", self.documents)):
-                held = sum(key[0] == org for key in rows)
-                assert counts.get(table, 0) == held, f"org {org!r} has {counts.get(table)} {table}, not {held}"
-            said = sum(len(held.texts) for (owner, _), held in self.threads.items() if owner == org)
-            assert counts.get("messages", 0) == said
+                row_count = sum(key[0] == org for key in rows)
+                assert counts.get(table, 0) == row_count, (
+                    f"org {org!r} has {counts.get(table)} {table}, not {row_count}"
+                )
+            message_count = sum(len(thread.texts) for (owner, _), thread in self.threads.items() if owner == org)
+            assert counts.get("messages", 0) == message_count
 
 
 class Step:
@@ -184,15 +188,15 @@ class Step:
         """At one that is there, most times, whoever may see it."""
         threads = list(self.work.threads.items())
         if threads and self.work.dice.random() < AIMED:
-            (org, name), held = self.work.dice.choice(threads)
-            self.aim(org, held.ns, name)
+            (org, name), thread = self.work.dice.choice(threads)
+            self.aim(org, thread.ns, name)
 
     def aim_at_user(self) -> str:
         """A user, most times one of whom something is known here."""
-        known = [(org, ns[5:]) for org, ns, _ in self.work.facts if ns.startswith("user:")]
-        known += [(org, user) for (org, user), mine in self.work.learned.items() if mine]
-        if known and self.work.dice.random() < AIMED:
-            org, user = self.work.dice.choice(known)
+        known_users = [(org, ns[5:]) for org, ns, _ in self.work.facts if ns.startswith("user:")]
+        known_users += [(org, user) for (org, user), learned in self.work.learned.items() if learned]
+        if known_users and self.work.dice.random() < AIMED:
+            org, user = self.work.dice.choice(known_users)
             self.aim(org, f"user:{user}", self.name)
             return user
         return self.work.dice.choice(self.work.users)
@@ -233,11 +237,13 @@ class Step:
             self.work.brief_facts |= {key} if ttl else set()
 
     def read_facts(self) -> None:
-        mine = {key: value for (org, ns, key), value in self.work.facts.items() if (org, ns) == (self.org, self.ns)}
-        begun = {key: value for key, value in mine.items() if key.startswith(self.name)}
+        own_facts = {
+            key: value for (org, ns, key), value in self.work.facts.items() if (org, ns) == (self.org, self.ns)
+        }
+        begun = {key: value for key, value in own_facts.items() if key.startswith(self.name)}
         facts = self.me.facts
-        self.expect_if(mine.get(self.name), lambda: _value(facts.get(self.ns, self.name)))
-        self.expect_if(mine, lambda: {fact.key: fact.value for fact in facts.list(self.ns)})
+        self.expect_if(own_facts.get(self.name), lambda: _value(facts.get(self.ns, self.name)))
+        self.expect_if(own_facts, lambda: {fact.key: fact.value for fact in facts.list(self.ns)})
         self.expect_if(begun, lambda: {fact.key: fact.value for fact in facts.list(self.ns, prefix=self.name)})
 
     def remove_fact(self) -> None:
@@ -249,11 +255,11 @@ class Step:
             finding.recall_gone(self, self.ns, [value])
 
     def make_thread(self, ttl: int | None = None) -> None:
-        held = self.work.threads.get((self.org, self.name))
-        taken = held is not None and held.ns != self.ns
-        told = Forbidden if not self.may else Conflict if taken else self.ns
-        self.expect(told, lambda: self.me.threads.create(self.ns, id=self.name, ttl=ttl).ns)
-        if self.may and held is None:
+        thread = self.work.threads.get((self.org, self.name))
+        is_taken = thread is not None and thread.ns != self.ns
+        expected = Forbidden if not self.may else Conflict if is_taken else self.ns
+        self.expect(expected, lambda: self.me.threads.create(self.ns, id=self.name, ttl=ttl).ns)
+        if self.may and thread is None:
             self.work.threads[self.org, self.name] = Held(self.ns)
             self.work.brief_threads |= {(self.org, self.name)} if ttl else set()
 
@@ -263,40 +269,40 @@ class Step:
 
     def say(self) -> None:
         """One more message in the thread of this name."""
-        held = self.thread()
-        text = self._text(held.ns if held else self.ns)
-        given: list[int] = []
+        thread = self.thread()
+        text = self._text(thread.ns if thread else self.ns)
+        seqs: list[int] = []
 
         def append() -> int:
-            given.append(self.me.threads.append(self.name, text)[0].message.seq)
+            seqs.append(self.me.threads.append(self.name, text)[0].message.seq)
             before = self.work.numbers.get((self.org, self.name), 0)
             # A thread made again goes on behind the numbers that were given before, however far.
-            return given[0] if held is not None and held.last else int(given[0] > before)
+            return seqs[0] if thread is not None and thread.last else int(seqs[0] > before)
 
-        self.expect(NotFound if held is None else held.last + 1 if held.last else 1, append)
-        if held is not None:
-            held.last = self.work.numbers[self.org, self.name] = given[0]
-            held.texts[held.last] = text
+        self.expect(NotFound if thread is None else thread.last + 1 if thread.last else 1, append)
+        if thread is not None:
+            thread.last = self.work.numbers[self.org, self.name] = seqs[0]
+            thread.texts[thread.last] = text
 
     def read_thread(self) -> None:
-        held, threads = self.thread(), self.me.threads
-        texts = None if held is None else list(held.texts.values())
-        self.expect(None if held is None else held.ns, lambda: _space(threads.get(self.name)))
-        told = NotFound if texts is None else texts[-3:]
-        self.expect(told, lambda: [message.text for message in threads.recent(self.name, 3)])
+        thread, threads = self.thread(), self.me.threads
+        texts = None if thread is None else list(thread.texts.values())
+        self.expect(None if thread is None else thread.ns, lambda: _space(threads.get(self.name)))
+        expected = NotFound if texts is None else texts[-3:]
+        self.expect(expected, lambda: [message.text for message in threads.recent(self.name, 3)])
         self.expect(NotFound if texts is None else texts, lambda: [m.text for m in threads.messages(self.name)])
 
     def list_threads(self) -> None:
-        mine = {id for (org, id), held in self.work.threads.items() if (org, held.ns) == (self.org, self.ns)}
-        self.expect_if(mine, lambda: {thread.id for thread in self.me.threads.list(self.ns)})
+        own_threads = {id for (org, id), thread in self.work.threads.items() if (org, thread.ns) == (self.org, self.ns)}
+        self.expect_if(own_threads, lambda: {thread.id for thread in self.me.threads.list(self.ns)})
 
     def remove_thread(self) -> None:
         self.aim_at_thread()
-        held = self.thread()
-        self.expect(held is not None, lambda: self.me.threads.delete(self.name))
-        if held is not None:
+        thread = self.thread()
+        self.expect(thread is not None, lambda: self.me.threads.delete(self.name))
+        if thread is not None:
             self.work.drop_thread((self.org, self.name))
-            finding.recall_gone(self, held.ns, list(held.texts.values()))
+            finding.recall_gone(self, thread.ns, list(thread.texts.values()))
 
     def set_state(self) -> None:
         value = self._text(self.own)
@@ -306,8 +312,8 @@ class Step:
     def read_state(self) -> None:
         self.expect(self.work.state.get((self.org, self.own, self.name)), lambda: self.me.state.get(self.name))
         if self.number % 3 == 0:
-            there = self.work.state.pop((self.org, self.own, self.name), None) is not None
-            self.expect(there, lambda: self.me.state.delete(self.name))
+            existed = self.work.state.pop((self.org, self.own, self.name), None) is not None
+            self.expect(existed, lambda: self.me.state.delete(self.name))
 
     def add_document(self) -> None:
         text = self._text(self.ns)
@@ -316,26 +322,32 @@ class Step:
             self.work.documents[self.org, self.ns, self.name] = text
 
     def read_documents(self) -> None:
-        mine = {id: text for (org, ns, id), text in self.work.documents.items() if (org, ns) == (self.org, self.ns)}
-        self.expect_if(mine, lambda: {one.id: one.text for one in self.me.documents.list(self.ns)})
+        own_documents = {
+            id: text for (org, ns, id), text in self.work.documents.items() if (org, ns) == (self.org, self.ns)
+        }
+        self.expect_if(
+            own_documents, lambda: {document.id: document.text for document in self.me.documents.list(self.ns)}
+        )
         if self.number % 2 == 0:
-            self.expect_if(self.name in mine, lambda: self.me.documents.delete(self.ns, self.name))
-            if self.may and self.name in mine:
+            self.expect_if(self.name in own_documents, lambda: self.me.documents.delete(self.ns, self.name))
+            if self.may and self.name in own_documents:
                 finding.recall_gone(self, self.ns, [self.work.documents.pop((self.org, self.ns, self.name))])
 
     def learn(self) -> None:
         user = self.work.dice.choice(self.work.users)
-        mine = self.work.learned.setdefault((self.org, user), {})
+        learned = self.work.learned.setdefault((self.org, user), {})
         allowed = self.user in (None, user)
         content = self._text(f"user:{user}")
         add = self.number % 2 == 0
         if add and allowed:
-            mine[content] = self.me.learnings.add(content, user=user).id
+            learned[content] = self.me.learnings.add(content, user=user).id
         elif add:
             self.expect(UsageError, lambda: self.me.learnings.add(content, user=user))
-        told = set(mine) if allowed else UsageError
+        expected = set(learned) if allowed else UsageError
         listed = self.me.learnings.list
-        self.expect(told, lambda: {one.content for one in listed(min_confidence=0, limit=None, user=user)})
+        self.expect(
+            expected, lambda: {learning.content for learning in listed(min_confidence=0, limit=None, user=user)}
+        )
 
     def note(self) -> None:
         user, session = self.work.dice.choice(self.work.users), self.work.dice.choice(self.work.names[:3])
@@ -343,34 +355,36 @@ class Step:
         working, key = self.me.working, (self.org, user, session)
         if self.number % 2 == 0:
             doc = {"scratchpad": text}
-            told = text if allowed else UsageError
-            self.expect(told, lambda: working.set(doc, user=user, session=session).scratchpad)
+            expected = text if allowed else UsageError
+            self.expect(expected, lambda: working.set(doc, user=user, session=session).scratchpad)
             if allowed:
                 self.work.working[key] = text
-        held = self.work.working.get(key) if allowed else UsageError
-        self.expect(held, lambda: getattr(working.get(user, session), "scratchpad", None))
+        document = self.work.working.get(key) if allowed else UsageError
+        self.expect(document, lambda: getattr(working.get(user, session), "scratchpad", None))
 
     def save_task(self) -> None:
-        held = self.work.tasks.get((self.org, self.name))
-        if held is not None and not self.sees(held[0]):
+        saved = self.work.tasks.get((self.org, self.name))
+        if saved is not None and not self.sees(saved[0]):
             self.expect(None, lambda: self.me.tasks.resume(self.name))
             return
-        space = held[0] if held else self.ns
+        space = saved[0] if saved else self.ns
         text = self._text(space)
-        given = {"task_id": self.name, "ns": space, "state": text}
-        told = text if self.sees(space) else Forbidden
-        self.expect(told, lambda: self.me.tasks.save(given).state)
-        if told is text:
+        checkpoint = {"task_id": self.name, "ns": space, "state": text}
+        expected = text if self.sees(space) else Forbidden
+        self.expect(expected, lambda: self.me.tasks.save(checkpoint).state)
+        if expected is text:
             self.work.tasks[self.org, self.name] = (space, text)
 
     def read_tasks(self) -> None:
-        mine = {id: one for (org, id), one in self.work.tasks.items() if org == self.org and self.sees(one[0])}
-        held = mine.get(self.name)
-        self.expect(held and held[1], lambda: getattr(self.me.tasks.resume(self.name), "state", None))
-        self.expect(set(mine), lambda: {task.task_id for task in self.me.tasks.list(limit=None)})
+        own_tasks = {
+            id: saved for (org, id), saved in self.work.tasks.items() if org == self.org and self.sees(saved[0])
+        }
+        saved_task = own_tasks.get(self.name)
+        self.expect(saved_task and saved_task[1], lambda: getattr(self.me.tasks.resume(self.name), "state", None))
+        self.expect(set(own_tasks), lambda: {task.task_id for task in self.me.tasks.list(limit=None)})
         if self.number % 3 == 0:
-            self.expect(held is not None, lambda: self.me.tasks.delete(self.name))
-            if held:
+            self.expect(saved_task is not None, lambda: self.me.tasks.delete(self.name))
+            if saved_task:
                 del self.work.tasks[self.org, self.name]
 
     # -- parts
@@ -379,8 +393,8 @@ class Step:
         return self.user is None or not ns.startswith("user:") or ns == f"user:{self.user}"
 
     def thread(self) -> Held | None:
-        held = self.work.threads.get((self.org, self.name))
-        return held if held is not None and self.sees(held.ns) else None
+        thread = self.work.threads.get((self.org, self.name))
+        return thread if thread is not None and self.sees(thread.ns) else None
 
     def ended(self) -> bool:
         """Whether there was a thread of this name that has ended: its rows may be there to be forgotten."""
@@ -390,16 +404,18 @@ class Step:
         words = " ".join(self.work.dice.sample(finding.WORDS, 2))
         return f"o{self.work.orgs.index(self.org)}x n{self.work.spaces.index(ns)}x {words} {self.number}"
 
-    def expect_if(self, told: Any, call: Callable[[], Any]) -> None:
-        self.expect(told if self.may else Forbidden, call)
+    def expect_if(self, expected: Any, call: Callable[[], Any]) -> None:
+        self.expect(expected if self.may else Forbidden, call)
 
-    def expect(self, told: Any, call: Callable[[], Any]) -> None:
+    def expect(self, expected: Any, call: Callable[[], Any]) -> None:
         try:
             answered = call()
         except MemoristError as error:
-            assert isinstance(told, type) and isinstance(error, told), f"{self.who()}: {error!r}, not {told!r}"
+            assert isinstance(expected, type) and isinstance(error, expected), (
+                f"{self.who()}: {error!r}, not {expected!r}"
+            )
         else:
-            assert answered == told, f"{self.who()}: {answered!r}, not {told!r}"
+            assert answered == expected, f"{self.who()}: {answered!r}, not {expected!r}"
             self.work.seen["rows"] += bool(answered)
 
     def who(self) -> str:

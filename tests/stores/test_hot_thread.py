@@ -26,45 +26,51 @@ def at_once(target: Callable[..., None], options: dict[str, Any], each: int) -> 
         started[-1].start()
         speak.close()
         pipes.append(hear)
-    told = [item for hear in pipes for item in hear.recv()]
+    acknowledged = [item for hear in pipes for item in hear.recv()]
     for process in started:
         process.join()
     assert [process.exitcode for process in started] == [0] * CLIENTS
-    return sorted(told)
+    return sorted(acknowledged)
 
 
-def check(options: dict[str, Any], told: Share) -> None:
+def check(options: dict[str, Any], acknowledged: Share) -> None:
     """The thread holds what was acknowledged, each once, numbered without a gap."""
     with Memory(**options) as memory:
-        kept = [(message.seq, message.text) for message in memory.threads.messages("hot")]
+        stored = [(message.seq, message.text) for message in memory.threads.messages("hot")]
         thread = memory.threads.get("hot")
-    assert kept == told, "lost or twice"
-    assert [seq for seq, _ in kept] == list(range(1, len(kept) + 1)), "not dense"
-    assert thread is not None and thread.length == len(kept)
+    assert stored == acknowledged, "lost or twice"
+    assert [seq for seq, _ in stored] == list(range(1, len(stored) + 1)), "not dense"
+    assert thread is not None and thread.length == len(stored)
 
 
 @pytest.fixture
-def options(place: Place, org: str) -> Callable[[str], dict[str, Any]]:
+def options(store_options: Place, org: str) -> Callable[[str], dict[str, Any]]:
     """A thread on a store, and what to open that store with."""
 
     def make(name: str) -> dict[str, Any]:
-        given = {**place(name), "org": org, "embedder": None, "counter": "estimate", "worker": False}
-        with Memory(**given) as memory:
+        options_of_memory = {
+            **store_options(name),
+            "org": org,
+            "embedder": None,
+            "counter": "estimate",
+            "worker": False,
+        }
+        with Memory(**options_of_memory) as memory:
             memory.threads.create("global", id="hot")
-        return given
+        return options_of_memory
 
     return make
 
 
 @pytest.mark.parametrize("name", SERVERS)
 def test_eight_processes_on_one_thread_leave_a_dense_order(name: str, options: Callable[[str], Any]) -> None:
-    given = options(name)
-    check(given, at_once(write, given, EACH))
+    memory_options = options(name)
+    check(memory_options, at_once(write, memory_options, EACH))
 
 
 @pytest.mark.parametrize("name", ["postgres", "redis"])
 def test_the_harness_sees_a_read_then_write(name: str, options: Callable[[str], Any]) -> None:
-    given = options(name)
-    told = at_once(write_naively, given, 40)
+    memory_options = options(name)
+    acknowledged = at_once(write_naively, memory_options, 40)
     with pytest.raises(AssertionError, match="lost or twice"):
-        check(given, told)
+        check(memory_options, acknowledged)

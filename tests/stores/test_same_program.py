@@ -40,31 +40,31 @@ def printed(open_on: OpenOn, org: str, tmp_path: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("name", STORES[1:])
 def test_one_program_prints_the_same_bytes_on_every_store(name: str, printed: Printed) -> None:
-    told, answered = printed("memory"), printed(name)
-    assert len(told) > 20_000
-    assert answered == told, _parting(told, answered)
+    expected, answered = printed("memory"), printed(name)
+    assert len(expected) > 20_000
+    assert answered == expected, _parting(expected, answered)
 
 
 def test_the_comparison_sees_a_store_that_filters_as_text(printed: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = printed("memory")
+    expected = printed("memory")
 
     # The planted bug: 10 is not greater than 9 to one that compares text.
     def textual(test: Any, fields: Any) -> bool:
         return matches(test, fields) and ("value" not in fields or str(fields["value"]["n"]) > "9")
 
     monkeypatch.setattr("memorist.stores.sqlite.store.matches", textual)
-    assert printed("sqlite") != told
+    assert printed("sqlite") != expected
 
 
 def test_the_comparison_sees_a_store_that_loses_the_order_of_fields(
     printed: Printed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = printed("memory")
+    expected = printed("memory")
     # The planted bug: what a column of jsonb does to numbers and keys.
     monkeypatch.setattr(program, "ODD", json.loads(json.dumps(program.ODD, sort_keys=True)))
-    assert printed("sqlite") != told
+    assert printed("sqlite") != expected
 
 
-def _parting(told: str, answered: str) -> str:
-    lines = difflib.unified_diff(told.splitlines(), answered.splitlines(), "memory", "this store", n=0, lineterm="")
+def _parting(expected: str, answered: str) -> str:
+    lines = difflib.unified_diff(expected.splitlines(), answered.splitlines(), "memory", "this store", n=0, lineterm="")
     return "\n".join(line[:600] for line in itertools.islice(lines, 12))

@@ -98,7 +98,7 @@ def test_the_harness_sees_a_user_who_may_touch_all(
 def test_the_harness_sees_a_recall_over_all_users(
     open_on: OpenOn, org: str, monkeypatch: pytest.MonkeyPatch, clock: FakeClock
 ) -> None:
-    async def everywhere(self: Recalling, given: Any) -> list[str]:
+    async def everywhere(self: Recalling, namespaces: Any) -> list[str]:
         return sorted({job.ns for job in await self._core.scan(Job, "index")})
 
     monkeypatch.setattr(Recalling, "_namespaces", everywhere)
@@ -109,12 +109,12 @@ def test_the_harness_sees_a_recall_over_all_users(
 def test_the_harness_sees_a_recall_of_what_is_gone(
     open_on: OpenOn, org: str, monkeypatch: pytest.MonkeyPatch, clock: FakeClock
 ) -> None:
-    real, given = Recalling.recall, dict[str, list[Any]]()
+    real, hits_by_query = Recalling.recall, dict[str, list[Any]]()
 
     async def again(self: Recalling, query: str, **options: Any) -> list[Any]:
-        kept = given.setdefault(repr((self._core.org, self._core.scope.user, options)), [])
-        kept += await real(self, query, **options)
-        return kept
+        hits = hits_by_query.setdefault(repr((self._core.org, self._core.scope.user, options)), [])
+        hits += await real(self, query, **options)
+        return hits
 
     monkeypatch.setattr(Recalling, "recall", again)
     with pytest.raises(AssertionError, match="recall gave what is gone"):

@@ -42,23 +42,23 @@ def _typed(row: Record) -> Record:
     changes: dict[str, Any] = {name: "x" for name in row.table.key[1:] if getattr(row, name) == ""}
     changes |= {name: "user:ada" for name in ("ns",) if name in row.__struct_fields__}
     numbers = ("version", "seq", "length", "tokens", "position", "fence", "number", "first", "last")
-    given = {name: getattr(row, name, None) for name in numbers}
-    changes |= {name: abs(value) % 2**50 for name, value in given.items() if isinstance(value, int)}
+    values = {name: getattr(row, name, None) for name in numbers}
+    changes |= {name: abs(value) % 2**50 for name, value in values.items() if isinstance(value, int)}
     if isinstance(row, Job):
         changes |= {"queue": "index", "payload": None, "status": "ready", "owner": None, "leased_until": None}
         changes |= {"attempts": 0, "error": None}
     return msgspec.structs.replace(row, **changes)
 
 
-@pytest.mark.parametrize("there", STORES)
-@pytest.mark.parametrize("here", STORES)
+@pytest.mark.parametrize("target_name", STORES)
+@pytest.mark.parametrize("source_name", STORES)
 def test_a_file_goes_through_two_stores_unchanged(
-    here: str, there: str, exported: Path, open_on: OpenOn, org: str, tmp_path: Path
+    source_name: str, target_name: str, exported: Path, open_on: OpenOn, org: str, tmp_path: Path
 ) -> None:
-    source = open_on(here, org=f"{org}-here")
+    source = open_on(source_name, org=f"{org}-here")
     source.import_(exported)
     source.export(tmp_path / "here.jsonl")
-    target = open_on(there, org=f"{org}-there")
+    target = open_on(target_name, org=f"{org}-there")
     target.import_(tmp_path / "here.jsonl")
     target.export(tmp_path / "there.jsonl")
     assert (tmp_path / "here.jsonl").read_bytes() == exported.read_bytes()

@@ -64,10 +64,10 @@ class Counted(MemoryStore):
             self.before_apply()
         if self.fail is not None:
             raise self.fail
-        done = await super().apply(changes, now=now)
+        results = await super().apply(changes, now=now)
         if self.after_apply is not None:
             self.after_apply()
-        return done
+        return results
 
 
 @pytest.fixture(scope="module")
@@ -91,10 +91,10 @@ def quick_recovery(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def store(durable: Counted, hot_server: RedisServer, runtime: Runtime, run: Run) -> Iterator[TieredStore]:
-    made = tiered(durable, hot_server.url, runtime)
-    run(made.open())
-    yield made
-    run(made.close())
+    tiered_store = tiered(durable, hot_server.url, runtime)
+    run(tiered_store.open())
+    yield tiered_store
+    run(tiered_store.close())
 
 
 def tiered(durable: Store, url: str, runtime: Runtime) -> TieredStore:
@@ -119,8 +119,8 @@ def test_rows_of_hot_kinds_are_read_from_the_hot_store_after_a_write(
     run(store.apply([Put(row) for row in rows], now=NOW))
     durable.reads = 0
     for row in rows:
-        found = run(store.get(type(row), row.row_key, now=NOW))
-        assert found is not None and found.version == 1  # type: ignore[attr-defined]
+        stored = run(store.get(type(row), row.row_key, now=NOW))
+        assert stored is not None and stored.version == 1  # type: ignore[attr-defined]
     assert durable.reads == 0
 
 
@@ -144,8 +144,8 @@ def test_live_history_is_read_from_the_hot_store_while_the_thread_grows(
     durable.reads = 0
     for number in range(3, 30):
         run(store.apply([append(org, f"m{number}")], now=NOW))
-        found = run(store.scan(Scan(Message, (org, "t"), reverse=True, limit=5), now=NOW))
-        assert [message.content for message in found] == [f"m{n}" for n in range(number, max(0, number - 5), -1)]
+        messages = run(store.scan(Scan(Message, (org, "t"), reverse=True, limit=5), now=NOW))
+        assert [message.content for message in messages] == [f"m{n}" for n in range(number, max(0, number - 5), -1)]
     assert durable.reads == 0
 
 
@@ -158,8 +158,8 @@ def test_history_longer_than_the_window_comes_whole_from_the_durable_store(
         run(store.apply([append(org, *(f"m{start + n}" for n in range(50)))], now=NOW))
     newest = run(store.scan(Scan(Message, (org, "t"), reverse=True, limit=WINDOW_MESSAGES), now=NOW))
     assert [message.seq for message in newest] == list(range(WINDOW_MESSAGES + 51, 51, -1))
-    found = run(store.scan(Scan(Message, (org, "t"), reverse=True, limit=WINDOW_MESSAGES + 60), now=NOW))
-    assert len(found) == WINDOW_MESSAGES + 51
+    messages = run(store.scan(Scan(Message, (org, "t"), reverse=True, limit=WINDOW_MESSAGES + 60), now=NOW))
+    assert len(messages) == WINDOW_MESSAGES + 51
 
 
 def test_deleted_messages_leave_the_window_and_the_hot_store(
@@ -170,8 +170,8 @@ def test_deleted_messages_leave_the_window_and_the_hot_store(
     assert in_redis(hot_server, b"a hidden word")
     run(store.apply([Delete(Message, (org, "t", 2))], now=NOW))
     assert not in_redis(hot_server, b"a hidden word")
-    found = run(store.scan(Scan(Message, (org, "t"), reverse=True, limit=5), now=NOW))
-    assert [message.content for message in found] == ["last", "keep"]
+    messages = run(store.scan(Scan(Message, (org, "t"), reverse=True, limit=5), now=NOW))
+    assert [message.content for message in messages] == ["last", "keep"]
 
 
 def test_what_was_forgotten_by_range_leaves_the_hot_store(
@@ -236,19 +236,19 @@ def test_a_reader_that_was_overtaken_does_not_fill_in_what_it_read(
     """The writer starts after the reader has read the durable store and before it fills."""
     run(durable.apply([Put(entry(org, value="old"))], now=NOW))
     run(store.get(StateEntry, (org, "global", "other"), now=NOW))
-    place = store._hot.copy_key(org, "state", K)
-    generation, copies = run(store._hot.read(org, [place], NOW))
+    copy_key = store._hot.copy_key(org, "state", K)
+    generation, copies = run(store._hot.read(org, [copy_key], NOW))
     old = run(durable.get(StateEntry, (org, *K), now=NOW))
     run(store.apply([Put(entry(org, value="new"))], now=NOW))
-    run(store._fill(org, generation, [(place, copies[0], old)], NOW))
+    run(store._fill(org, generation, [(copy_key, copies[0], old)], NOW))
     assert run(store.get(StateEntry, (org, *K), now=NOW)).value == "new"
     # The same with flushes, which take the versions away: nothing there before, nothing there after.
     hot_server.flush()
-    generation, copies = run(store._hot.read(org, [place], NOW))
+    generation, copies = run(store._hot.read(org, [copy_key], NOW))
     assert copies[0].version == 0
     run(store.apply([Put(entry(org, value="newer"))], now=NOW))
     hot_server.flush()
-    run(store._fill(org, generation, [(place, copies[0], old)], NOW))
+    run(store._fill(org, generation, [(copy_key, copies[0], old)], NOW))
     assert run(store.get(StateEntry, (org, *K), now=NOW)).value == "newer"
 
 
@@ -263,12 +263,12 @@ def test_a_mark_written_after_a_flush_holds_until_the_batch_is_settled(
     def read() -> Any:
         return run_blocking(reader.get(StateEntry, (org, *K), now=NOW)).value
 
-    seen: list[Any] = []
-    durable.before_apply = lambda: seen.append(read())
-    durable.after_apply = lambda: seen.append(read())
+    values: list[Any] = []
+    durable.before_apply = lambda: values.append(read())
+    durable.after_apply = lambda: values.append(read())
     hot_server.flush()
     run(store.apply([Put(entry(org, value="new"))], now=NOW))
-    assert seen == ["old", "new"]
+    assert values == ["old", "new"]
 
 
 def test_of_all_who_find_no_generation_one_starts_the_next(
@@ -283,19 +283,19 @@ def test_of_all_who_find_no_generation_one_starts_the_next(
 
     async def look_and_be_overtaken(kind: Any, key: Any, *, now: int) -> Any:
         late.hot.get = look  # type: ignore[method-assign]  # once
-        found = await look(kind, key, now=now)
-        seen.append(found)
-        run_blocking(other._hot.mark(org, [other._hot.marking_put(place, NOW)], NOW))
-        return found
+        row = await look(kind, key, now=now)
+        values.append(row)
+        run_blocking(other._hot.mark(org, [other._hot.marking_put(copy_key, NOW)], NOW))
+        return row
 
     other = tiered(durable, hot_server.url, BlockingRuntime())
     run_blocking(other.open())
-    place = other._hot.copy_key(org, "state", K)
-    seen: list[Any] = []
+    copy_key = other._hot.copy_key(org, "state", K)
+    values: list[Any] = []
     late.hot.get = look_and_be_overtaken  # type: ignore[method-assign]  # see above
     assert run_blocking(late.get(StateEntry, (org, *K), now=NOW)).value == "old"
-    _, copies = run_blocking(other._hot.read(org, [place], NOW))
-    assert seen == [None]
+    _, copies = run_blocking(other._hot.read(org, [copy_key], NOW))
+    assert values == [None]
     assert not copies[0].fillable, "the mark is gone"
 
 
@@ -312,8 +312,8 @@ def test_of_two_writers_at_once_the_last_to_commit_is_served(
 
     durable.before_apply = overtake
     run(store.apply([Put(entry(org, value="last to commit"))], now=NOW))
-    for one, way in ((store, run), (other, run_blocking)):
-        assert way(one.get(StateEntry, (org, *K), now=NOW)).value == "last to commit"
+    for reader, way in ((store, run), (other, run_blocking)):
+        assert way(reader.get(StateEntry, (org, *K), now=NOW)).value == "last to commit"
     run_blocking(other.close())
 
 
@@ -335,8 +335,8 @@ def test_the_hot_store_comes_back_in_the_middle_of_a_write(durable: Counted, hot
         run_blocking(stores[0].apply([Put(entry(org, value="new"))], now=NOW))
         durable.before_apply = None
         for store in reversed(stores):
-            found = run_blocking(store.get(StateEntry, (org, *K), now=NOW))
-            assert found is not None and found.value == "new"
+            row = run_blocking(store.get(StateEntry, (org, *K), now=NOW))
+            assert row is not None and row.value == "new"
             run_blocking(store.close())
 
 
@@ -383,10 +383,10 @@ def test_a_hot_store_that_restarts_with_old_data_is_not_believed(
     """A snapshot from before the last write comes back to life: the copy in it is stale."""
     server = start_redis(aof="no", options={})
     store, idle = tiered(durable, server.url, runtime), tiered(durable, server.url, runtime)
-    for one in (store, idle):
-        run(one.open())
-        run(one.apply([Put(entry(org, value="old"))], now=NOW))
-        assert run(one.get(StateEntry, (org, *K), now=NOW)).value == "old"
+    for tiered_store in (store, idle):
+        run(tiered_store.open())
+        run(tiered_store.apply([Put(entry(org, value="old"))], now=NOW))
+        assert run(tiered_store.get(StateEntry, (org, *K), now=NOW)).value == "old"
     with server.client() as client:
         client.save()
     run(store.apply([Put(entry(org, value="new"))], now=NOW))
@@ -394,13 +394,13 @@ def test_a_hot_store_that_restarts_with_old_data_is_not_believed(
     server.restart()
     with server.client() as client:
         assert client.dbsize() > 0
-    for one in (idle, store):
-        assert run(one.get(StateEntry, (org, *K), now=NOW)).value == "new"
+    for tiered_store in (idle, store):
+        assert run(tiered_store.get(StateEntry, (org, *K), now=NOW)).value == "new"
     late = tiered(durable, server.url, runtime)
     run(late.open())
     assert run(late.get(StateEntry, (org, *K), now=NOW)).value == "new"
-    for one in (store, idle, late):
-        run(one.close())
+    for tiered_store in (store, idle, late):
+        run(tiered_store.close())
     server.stop()
 
 
@@ -553,8 +553,8 @@ def test_a_hot_store_killed_flushed_and_restarted_in_between_changes_no_answer(
             dead = not dead
         elif event < 0.10 and not dead:
             server.flush()
-        told = run_blocking(outcome(make(org), reference))
-        assert run_blocking(outcome(make(org), rng.choice(stores))) == told, f"operation {number}"
+        expected = run_blocking(outcome(make(org), reference))
+        assert run_blocking(outcome(make(org), rng.choice(stores))) == expected, f"operation {number}"
     if dead:
         server.restart()
     for store in stores:
@@ -626,14 +626,14 @@ def test_readers_beside_a_writer_never_see_time_go_backwards(
     returned = [0]
 
     def read(store: TieredStore) -> None:
-        seen = 0
+        newest = 0
         while not ended.is_set():
             floor = returned[0]
-            found = run_blocking(store.get(StateEntry, (org, *K), now=NOW))
-            value = found.value if found is not None else -1
-            if value < max(seen, floor):
-                failures.append((value, seen, floor))
-            seen = max(seen, value)
+            row = run_blocking(store.get(StateEntry, (org, *K), now=NOW))
+            value = row.value if row is not None else -1
+            if value < max(newest, floor):
+                failures.append((value, newest, floor))
+            newest = max(newest, value)
 
     readers = [threading.Thread(target=read, args=(store,)) for store in stores[1:]]
     for reader in readers:

@@ -17,10 +17,10 @@ from memorist_testing.samples import bare, fact, full, message
 
 @pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.__name__)
 def test_every_record_survives_its_row(kind: type[Record]) -> None:
-    for made in (full(kind, "org"), bare(kind, "org")):
-        row = codec(kind).encode(made)
+    for record in (full(kind, "org"), bare(kind, "org")):
+        row = codec(kind).encode(record)
         assert all(cell is None or type(cell) in (str, int, float, bytes) for cell in row)
-        assert decoded(kind, row) == made
+        assert decoded(kind, row) == record
 
 
 @pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.__name__)
@@ -44,12 +44,12 @@ def test_every_moment_comes_back_to_the_microsecond(micros: int) -> None:
     assert decoded(Fact, row).created_at == when
 
 
-@pytest.mark.parametrize(("value", "kept"), [(5, 5.0), (0.1, 0.1), (-0.0, 0.0), (True, 1.0), (2**53, 2.0**53)])
-def test_a_real_is_always_a_float_without_minus_zero(value: float, kept: float) -> None:
+@pytest.mark.parametrize(("value", "stored"), [(5, 5.0), (0.1, 0.1), (-0.0, 0.0), (True, 1.0), (2**53, 2.0**53)])
+def test_a_real_is_always_a_float_without_minus_zero(value: float, stored: float) -> None:
     row = codec(Message).encode(message("o", "x", importance=value))
     cell = row[codec(Message).position_of["importance"]]
     assert type(cell) is float
-    assert str(cell) == str(kept)
+    assert str(cell) == str(stored)
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), 10**400, "high"])
@@ -60,7 +60,7 @@ def test_a_real_that_is_no_number_is_refused(bad: object) -> None:
 
 def test_a_changed_cell_changes_the_checksum() -> None:
     row = codec(Fact).encode(fact("o", value={"a": 1}))
-    sums = [codec(Fact).sum((*row[:place], "changed", *row[place + 1 :])) for place in range(len(row))]
+    sums = [codec(Fact).sum((*row[:index], "changed", *row[index + 1 :])) for index in range(len(row))]
     assert codec(Fact).sum(row) not in sums and len(set(sums)) == len(row)
 
 

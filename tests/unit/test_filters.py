@@ -17,7 +17,7 @@ DOCUMENT = {
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("where", "expected"),
     [
         ({"n": 9}, True), ({"n": "9"}, False), ({"n": 9.0}, True), ({"text": 9}, False), ({"yes": True}, True),
         ({"yes": 1}, False),
@@ -42,12 +42,12 @@ DOCUMENT = {
     ],
     ids=lambda item: ascii(item)[:60],
 )  # fmt: skip
-def test_a_filter_compares_values_of_one_type(given: dict[str, Any], expected: bool) -> None:
-    assert matches(parse_filter(given), DOCUMENT) is expected
+def test_a_filter_compares_values_of_one_type(where: dict[str, Any], expected: bool) -> None:
+    assert matches(parse_filter(where), DOCUMENT) is expected
 
 
 @pytest.mark.parametrize(
-    "given",
+    "where",
     [
         5, "x", [], {"$where": 1}, {"": 1}, {5: 1}, {"a": {"$regex": "x"}}, {"a": {"$in": 5}}, {"a": {"$exists": 1}},
         {"$or": []},
@@ -57,9 +57,9 @@ def test_a_filter_compares_values_of_one_type(given: dict[str, Any], expected: b
     ],
     ids=ascii,
 )  # fmt: skip
-def test_a_bad_filter_is_refused(given: Any) -> None:
+def test_a_bad_filter_is_refused(where: Any) -> None:
     with pytest.raises(InvalidFilter):
-        parse_filter(given)
+        parse_filter(where)
 
 
 def test_no_filter_lets_everything_pass() -> None:
@@ -69,12 +69,12 @@ def test_no_filter_lets_everything_pass() -> None:
 
 
 def test_a_filter_may_be_nested_only_so_deep() -> None:
-    given: dict[str, Any] = {"a": 1}
+    nested: dict[str, Any] = {"a": 1}
     for _ in range(MAX_FILTER_DEPTH - 1):
-        given = {"$not": given}
-    parse_filter(given)
+        nested = {"$not": nested}
+    parse_filter(nested)
     with pytest.raises(InvalidFilter):
-        parse_filter({"$not": given})
+        parse_filter({"$not": nested})
 
 
 def test_a_filter_sees_fields_with_metadata_or_value_on_top() -> None:

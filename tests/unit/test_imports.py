@@ -47,21 +47,21 @@ def _name(path: Path) -> str:
 
 def _imported(path: Path) -> set[str]:
     """The first names of all absolute imports in a module."""
-    found: set[str] = set()
+    packages: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
-            found |= {alias.name.split(".")[0] for alias in node.names}
+            packages |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-            found.add(node.module.split(".")[0])
-    return found
+            packages.add(node.module.split(".")[0])
+    return packages
 
 
 def _loaded_by(code: str) -> set[str]:
     """The modules that running some code leaves loaded."""
     script = f"{code}\nimport sys; print(' '.join({{name.split('.')[0] for name in sys.modules}}))"
     env = {**os.environ, "PYTHONWARNINGS": "error"}
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=env)
-    return set(done.stdout.split())
+    process = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=env)
+    return set(process.stdout.split())
 
 
 def test_asyncio_is_imported_by_the_runtime_alone() -> None:
@@ -126,8 +126,8 @@ def test_counting_the_tokens_of_a_message_loads_no_assembly() -> None:
 def test_the_help_of_the_command_line_loads_no_engine() -> None:
     code = "import sys\nfrom memorist.cli.main import main\ntry:\n    main(['--help'])\nexcept SystemExit:\n    pass"
     script = f"{code}\nprint([name for name in sys.modules if name.startswith('memorist.engine')])"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
+    process = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert process.stdout.splitlines()[-1] == "[]"
 
 
 def test_a_memory_on_sqlite_loads_no_server_driver(tmp_path: Path) -> None:
@@ -182,10 +182,10 @@ def test_nothing_is_imported_by_a_name_in_a_text_to_get_around_the_layers() -> N
 
 
 def test_no_module_imports_itself_through_others() -> None:
-    left = {module: _imports(module, everywhere=False) for module in GRAPH}
-    while free := [module for module, targets in left.items() if not targets & left.keys()]:
-        left = {module: targets for module, targets in left.items() if module not in free}
-    assert left == {}
+    remaining = {module: _imports(module, everywhere=False) for module in GRAPH}
+    while free := [module for module, targets in remaining.items() if not targets & remaining.keys()]:
+        remaining = {module: targets for module, targets in remaining.items() if module not in free}
+    assert remaining == {}
 
 
 def _module(path: Path) -> str:

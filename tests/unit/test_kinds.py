@@ -17,8 +17,8 @@ AT = datetime(2026, 1, 2, tzinfo=UTC)
 
 
 def _subclasses(record_type: type[Record]) -> set[type[Record]]:
-    below = {one for one in record_type.__subclasses__() if one.__module__.startswith("memorist.")}
-    return below.union(*(_subclasses(one) for one in below))
+    below = {subclass for subclass in record_type.__subclasses__() if subclass.__module__.startswith("memorist.")}
+    return below.union(*(_subclasses(subclass) for subclass in below))
 
 
 def test_every_record_is_registered_once() -> None:
@@ -112,7 +112,7 @@ def test_what_lineage_connects_says_what_derives_from_it() -> None:
 def test_a_new_kind_touches_the_places_that_contributing_names() -> None:
     """Counted for events. A place more is a place that the next kind forgets: put it into the registry, or name it."""
     numbered = re.findall(r"^(\d+)\. `([^`]+)`", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE)
-    places = [place for _, place in numbered[-15:]]
+    named_files = [file for _, file in numbered[-15:]]
     assert [int(number) for number, _ in numbered[-15:]] == list(range(1, 16))
     files = [*SOURCE.rglob("*.py"), *SOURCE.rglob("*.sql")]
     # Not counted: what is generated, and files in which an event is a hook, a stream or another framework's.
@@ -128,7 +128,7 @@ def test_a_new_kind_touches_the_places_that_contributing_names() -> None:
         )
     }
     folder = "extract/writer/"
-    assert {folder if name.startswith(folder) else name for name in touched} == set(places[:13])
+    assert {folder if name.startswith(folder) else name for name in touched} == set(named_files[:13])
 
 
 _BEHAVIOUR = ("engine/", "recall/", "context/", "extract/", "gate/", "exporting/", "redteam", "checking/")
@@ -138,6 +138,6 @@ SOURCE = Path(memorist.__file__).parent
 ROOT = SOURCE.parent.parent
 _TELLS_OF_EVENTS = re.compile(
     r"class Event\(Record|^    Event,$|import .*\bEvent\b|\.events import Events\b"
-    r'|CREATE TABLE (memorist\.)?events|"events\.add"|^ +"events",$',
+    r'|CREATE TABLE (memorist\.)?events|"events\.add"|^    "events": |^ +"events",$',
     re.MULTILINE,
 )

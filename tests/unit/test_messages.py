@@ -16,16 +16,16 @@ def test_text_alone_is_a_users_message() -> None:
 
 @pytest.mark.parametrize("shape", WIRE)
 def test_a_message_comes_out_in_the_shape_it_went_in(shape: str) -> None:
-    for given in WIRE[shape]:
-        message = as_message(given)
+    for wire in WIRE[shape]:
+        message = as_message(wire)
         written = {"openai": message.openai, "responses": message.responses}
-        assert (written[shape]() if shape in written else [message.anthropic()]) == [given]
+        assert (written[shape]() if shape in written else [message.anthropic()]) == [wire]
 
 
 def test_fields_nobody_knows_are_kept() -> None:
-    given = {"role": "user", "content": "x", "x_new": {"a": [1]}, "seq": 5, "org": "mine"}
-    assert as_message(given).extra == {"x_new": {"a": [1]}, "seq": 5, "org": "mine"}
-    assert as_message(given).openai() == [given]
+    wire = {"role": "user", "content": "x", "x_new": {"a": [1]}, "seq": 5, "org": "mine"}
+    assert as_message(wire).extra == {"x_new": {"a": [1]}, "seq": 5, "org": "mine"}
+    assert as_message(wire).openai() == [wire]
 
 
 def test_a_missing_content_stays_missing() -> None:
@@ -83,10 +83,10 @@ def test_the_text_is_what_a_reader_would_see() -> None:
 
 
 def test_trust_follows_the_role_unless_stated() -> None:
-    said = {
+    trust_by_role = {
         role: as_message({"role": role, "content": "x"}).trust_level for role in ("user", "assistant", "tool", "system")
     }
-    assert said == {"user": "user", "assistant": "assistant", "tool": "tool", "system": "system"}
+    assert trust_by_role == {"user": "user", "assistant": "assistant", "tool": "tool", "system": "system"}
     assert as_message({"role": "user", "content": "x", "trust": "web"}).trust_level == "web"
 
 

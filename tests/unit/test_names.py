@@ -4,9 +4,13 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import memorist
 
 SOURCE = Path(memorist.__file__).parent
+ROOT = Path(__file__).parents[2]
+OTHER_FOLDERS = ("packages/analyze/src", "packages/testing/src", "bench", "examples", "tests")
 EMPTY_NAMES = {"found", "made", "given", "said", "told", "kept", "known", "place", "one"}
 """Nouns say more: `rows`, `record`, `options`, `statement`, `retained`, `facts`, `index`, `message`."""
 PARTICIPLES = {"looked", "swept", "wanted", "doomed", "mine", "there", "meant", "judged", "revived", "aged", "surer"}
@@ -27,14 +31,25 @@ PUBLIC_NAMES = {
 
 
 def test_only_fields_that_users_know_have_names_that_say_nothing() -> None:
-    names = {path.relative_to(SOURCE).as_posix(): set(_empty_names(path)) for path in SOURCE.rglob("*.py")}
-    assert {path: words for path, words in names.items() if words} == PUBLIC_NAMES
+    assert _empty_names_below(SOURCE) == PUBLIC_NAMES
+
+
+@pytest.mark.parametrize("folder", OTHER_FOLDERS)
+def test_names_outside_the_library_say_what_a_thing_is(folder: str) -> None:
+    assert _empty_names_below(ROOT / folder) == {}
 
 
 def test_an_empty_name_is_noticed(tmp_path: Path) -> None:
-    module = tmp_path / "module.py"
+    (tmp_path / "inner").mkdir()
+    module = tmp_path / "inner" / "module.py"
     module.write_text("def told(one):\n    found = row = one\n    return found, row\n", "utf-8")
-    assert sorted(_empty_names(module)) == ["found", "one", "told"]
+    assert _empty_names_below(tmp_path) == {"inner/module.py": {"found", "one", "told"}}
+
+
+def _empty_names_below(folder: Path) -> dict[str, set[str]]:
+    """The words that say nothing in each module of a folder that has some."""
+    names = {path.relative_to(folder).as_posix(): set(_empty_names(path)) for path in folder.rglob("*.py")}
+    return {path: words for path, words in names.items() if words}
 
 
 def test_no_function_is_named_by_a_participle_alone() -> None:

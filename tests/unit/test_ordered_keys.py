@@ -25,10 +25,10 @@ def rank(key: tuple[Any, ...]) -> list[tuple[int, Any]]:
 
 @given(keys, keys)
 def test_texts_sort_as_keys_do(first: tuple[Any, ...], second: tuple[Any, ...]) -> None:
-    one, other = encode_record_key(first), encode_record_key(second)
+    encoded_first, encoded_second = encode_record_key(first), encode_record_key(second)
     # By code points, as SQLite and Postgres compare UTF-8 bytes.
-    assert (one.encode() < other.encode()) == (rank(first) < rank(second))
-    assert (one == other) == (rank(first) == rank(second))
+    assert (encoded_first.encode() < encoded_second.encode()) == (rank(first) < rank(second))
+    assert (encoded_first == encoded_second) == (rank(first) == rank(second))
 
 
 @given(keys)

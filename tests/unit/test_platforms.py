@@ -25,20 +25,20 @@ FRAMEWORKS = ("memorist.adapters.", "memorist_testing.langgraph_")
 
 
 def _top_level_imports(path: Path) -> set[str]:
-    found: set[str] = set()
+    packages: set[str] = set()
     for node in ast.parse(path.read_text("utf-8")).body:
         if isinstance(node, ast.Import):
-            found |= {alias.name.split(".")[0] for alias in node.names}
+            packages |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-            found.add(node.module.split(".")[0])
-    return found
+            packages.add(node.module.split(".")[0])
+    return packages
 
 
 def test_no_module_imports_a_posix_one_at_its_top() -> None:
     importing = {
         str(path.relative_to(SOURCE)): _top_level_imports(path) & set(POSIX_MODULES) for path in SOURCE.rglob("*.py")
     }
-    assert {name: found for name, found in importing.items() if found} == {}
+    assert {name: posix_imports for name, posix_imports in importing.items() if posix_imports} == {}
 
 
 def test_everything_can_be_imported_and_a_file_used_without_posix(tmp_path: Path) -> None:
@@ -62,18 +62,18 @@ with Memory("m.db") as memory:
 """
     ran = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
-    place, hits, problems = ran.stdout.split(maxsplit=2)
-    assert place == "Lisbon" and int(hits) > 0 and problems == "[]\n"
+    city, hits, problems = ran.stdout.split(maxsplit=2)
+    assert city == "Lisbon" and int(hits) > 0 and problems == "[]\n"
 
 
 def test_a_folder_is_locked_through_a_file_on_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import memorist.stores.sqlite.folder_lock as module
 
-    held: list[Any] = []
+    lock_calls: list[Any] = []
 
     def locking(handle: int, mode: int, size: int) -> None:
-        held.append((mode, size))
-        if len(held) == 1:
+        lock_calls.append((mode, size))
+        if len(lock_calls) == 1:
             raise OSError("the lock was held for ten seconds")
 
     with monkeypatch.context() as patched:
@@ -83,7 +83,7 @@ def test_a_folder_is_locked_through_a_file_on_windows(tmp_path: Path, monkeypatc
         patched.setattr("tempfile.tempdir", None)
         importlib.reload(module)
         with module.folder_lock(str(tmp_path)):
-            assert held == [(1, 1), (1, 1)]
+            assert lock_calls == [(1, 1), (1, 1)]
         assert [path.suffix for path in tmp_path.iterdir()] == [".lock"]
     importlib.reload(module)
 

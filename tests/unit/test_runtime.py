@@ -60,15 +60,15 @@ async def test_a_lock_lets_one_in_at_a_time(runtime: Runtime, run: Any, together
 
 
 async def test_work_in_the_background_can_be_joined(runtime: Runtime, run: Any) -> None:
-    done: list[int] = []
+    runs: list[int] = []
 
     async def work() -> None:
         await runtime.sleep(0)
-        done.append(1)
+        runs.append(1)
 
     started = runtime.start(work, "work")
     assert await started.join(10) is True
-    assert done == [1]
+    assert runs == [1]
     assert not started.alive()
 
 
@@ -146,7 +146,7 @@ def test_cleaning_up_in_a_cancelled_task_is_not_cancelled_again() -> None:
             await asyncio.sleep(60)
         finally:
             with AsyncRuntime().cancellable():
-                done.append(await _swallows(0))
+                outcomes.append(await _swallows(0))
         return "never"
 
     async def main() -> None:
@@ -156,9 +156,9 @@ def test_cleaning_up_in_a_cancelled_task_is_not_cancelled_again() -> None:
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    done: list[str] = []
+    outcomes: list[str] = []
     asyncio.run(main())
-    assert done == ["slept"]
+    assert outcomes == ["slept"]
 
 
 # Batches
@@ -269,12 +269,12 @@ def test_brief_calls_let_other_tasks_run() -> None:
 
 @pytest.mark.parametrize("how", ["call", "batched"])
 def test_a_brief_call_after_a_cancelled_one_comes_after_it(how: str) -> None:
-    began, go, done = threading.Event(), threading.Event(), list[int]()
+    began, go, written = threading.Event(), threading.Event(), list[int]()
 
     def write(items: Sequence[int]) -> list[Outcome[None]]:
         began.set()
         assert go.wait(30)
-        done.extend(items)
+        written.extend(items)
         return [None] * len(items)
 
     async def main() -> None:
@@ -286,7 +286,7 @@ def test_a_brief_call_after_a_cancelled_one_comes_after_it(how: str) -> None:
         writing.cancel()
         with pytest.raises(asyncio.CancelledError):
             await writing
-        reading = asyncio.create_task(runtime.brief(lambda: list(done)))
+        reading = asyncio.create_task(runtime.brief(lambda: list(written)))
         await asyncio.sleep(0)
         go.set()
         assert await reading == [1]

@@ -110,13 +110,13 @@ def test_an_empty_org_is_no_org(name: Any) -> None:
 
 
 def test_an_empty_user_is_an_error_and_not_the_whole_org() -> None:
-    for made in (
+    for build in (
         lambda: Scope("acme", ""),
         lambda: Scope("acme").narrow(user=""),
         lambda: Scope("acme", "ada").narrow(user=""),
     ):
         with pytest.raises(UsageError):
-            made()
+            build()
 
 
 def test_the_subject_is_the_one_named_or_ones_own() -> None:

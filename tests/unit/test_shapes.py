@@ -64,11 +64,11 @@ def test_what_a_provider_takes_is_accepted_and_can_be_sent(message: dict[str, An
     assert context.anthropic()["messages"]
 
 
-def stored(given: dict[str, Any]) -> Message:
+def stored(raw: dict[str, Any]) -> Message:
     """A message as a store may hold it: accepted by an earlier version, or imported."""
-    fields = {name: given[name] for name in ("role", "content")}
-    extra = {name: value for name, value in given.items() if name not in fields}
-    kinds = str(given["content"])
+    fields = {name: raw[name] for name in ("role", "content")}
+    extra = {name: value for name, value in raw.items() if name not in fields}
+    kinds = str(raw["content"])
     shape = "anthropic" if any(kind in kinds for kind in ("tool_", "thinking", "'image'")) else None
     return Message(**fields, extra=extra, shape=shape)
 

@@ -99,6 +99,6 @@ def test_a_path_that_cannot_be_is_our_error(memory: Memory, path: str) -> None:
 )
 def test_the_command_line_does_not_repeat_a_password(url: str) -> None:
     command = [sys.executable, "-m", "memorist", "--url", url, "stats"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode != 0
-    assert "hunter2" not in done.stdout + done.stderr
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert process.returncode != 0
+    assert "hunter2" not in process.stdout + process.stderr

@@ -29,10 +29,10 @@ def all_at_once(work: Callable[[], Any], threads: int = 8) -> list[Any]:
 
 def test_a_type_is_made_ready_once_and_usable_by_all() -> None:
     for number in range(50):
-        fields = [(f"f{place}", int | None, None) for place in range(20)]
+        fields = [(f"f{index}", int | None, None) for index in range(20)]
         kind = msgspec.defstruct(f"Fresh{number}", fields)
-        found = all_at_once(lambda kind=kind: (ready(kind), msgspec.json.decode(b'{"f3": 7}', type=kind))[1])  # type: ignore[misc]
-        assert [one.f3 for one in found] == [7] * 8
+        decoded = all_at_once(lambda kind=kind: (ready(kind), msgspec.json.decode(b'{"f3": 7}', type=kind))[1])  # type: ignore[misc]
+        assert [result.f3 for result in decoded] == [7] * 8
 
 
 def test_answers_of_models_are_read_by_types_made_ready_before() -> None:

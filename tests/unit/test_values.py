@@ -4,17 +4,17 @@ import pytest
 
 from memorist.errors import InvalidValue, TooLarge
 from memorist.values import MAX_NAME_BYTES, check_name, check_text, decode_json, encode_json, fingerprint_json
-from memorist_testing.suite.inputs import KEPT, REFUSED, exact
+from memorist_testing.suite.inputs import ACCEPTED_VALUES, REFUSED_VALUES, exact
 
 
-@pytest.mark.parametrize("name", KEPT)
+@pytest.mark.parametrize("name", ACCEPTED_VALUES)
 def test_a_value_survives_its_json(name: str) -> None:
-    assert exact(decode_json(encode_json(KEPT[name]))) == exact(KEPT[name])
+    assert exact(decode_json(encode_json(ACCEPTED_VALUES[name]))) == exact(ACCEPTED_VALUES[name])
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("name", REFUSED_VALUES)
 def test_a_value_that_would_not_is_refused(name: str) -> None:
-    value, error = REFUSED[name]
+    value, error = REFUSED_VALUES[name]
     with pytest.raises(error):
         encode_json(value)
 

@@ -7,8 +7,8 @@ from memorist_testing.suite.threads import CALL, WIRE
 
 
 def test_a_tool_call_becomes_a_tool_use() -> None:
-    made = as_message({"role": "assistant", "content": "Looking.", "tool_calls": [CALL]}).anthropic()
-    assert made == {
+    wire = as_message({"role": "assistant", "content": "Looking.", "tool_calls": [CALL]}).anthropic()
+    assert wire == {
         "role": "assistant",
         "content": [
             {"type": "text", "text": "Looking."},
@@ -24,15 +24,15 @@ def test_a_custom_tool_call_keeps_its_input() -> None:
 
 
 def test_a_tool_message_becomes_a_tool_result() -> None:
-    made = as_message({"role": "tool", "tool_call_id": "c1", "content": "blue"}).anthropic()
-    assert made == {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "blue"}]}
+    wire = as_message({"role": "tool", "tool_call_id": "c1", "content": "blue"}).anthropic()
+    assert wire == {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "blue"}]}
 
 
 def test_a_tool_use_becomes_a_tool_call() -> None:
-    made = as_message(WIRE["anthropic"][1]).openai()[0]
-    assert made["content"] == "Let me look."
-    assert made["reasoning_content"] == "hm"
-    [call] = made["tool_calls"]
+    wire = as_message(WIRE["anthropic"][1]).openai()[0]
+    assert wire["content"] == "Let me look."
+    assert wire["reasoning_content"] == "hm"
+    [call] = wire["tool_calls"]
     assert (call["id"], call["function"]["name"], json.loads(call["function"]["arguments"])) == (
         "u1",
         "look",
@@ -42,17 +42,17 @@ def test_a_tool_use_becomes_a_tool_call() -> None:
 
 def test_several_tool_results_become_several_messages() -> None:
     blocks = [{"type": "tool_result", "tool_use_id": f"u{n}", "content": f"r{n}"} for n in (1, 2)]
-    made = as_message({"role": "user", "content": [*blocks, {"type": "text", "text": "go on"}]}).openai()
-    assert [(item["role"], item["content"]) for item in made] == [("tool", "r1"), ("tool", "r2"), ("user", "go on")]
-    assert [item.get("tool_call_id") for item in made] == ["u1", "u2", None]
+    wires = as_message({"role": "user", "content": [*blocks, {"type": "text", "text": "go on"}]}).openai()
+    assert [(item["role"], item["content"]) for item in wires] == [("tool", "r1"), ("tool", "r2"), ("user", "go on")]
+    assert [item.get("tool_call_id") for item in wires] == ["u1", "u2", None]
 
 
 def test_an_image_survives_there_and_back() -> None:
     for url in ("https://x/y.png", "data:image/png;base64,AAAA"):
-        given = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}
-        there = as_message(given).anthropic()
-        assert there["content"][0]["type"] == "image"
-        assert as_message(there).openai()[0]["content"] == given["content"]
+        original = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}
+        wire = as_message(original).anthropic()
+        assert wire["content"][0]["type"] == "image"
+        assert as_message(wire).openai()[0]["content"] == original["content"]
 
 
 def test_a_speaker_stays_readable_where_there_are_no_names() -> None:

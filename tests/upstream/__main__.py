@@ -28,24 +28,24 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(suite.name for suite in SUITES))
     parser.add_argument("--theirs", action="store_true", help="run with the framework's own class, to compare")
     parser.add_argument("--url", default="", help="the store to run on; a SQLite file where none is named")
-    given = parser.parse_args()
-    chosen = [suite for suite in SUITES if not given.names or suite.name in given.names]
-    if len(chosen) < len(given.names):
+    options = parser.parse_args()
+    chosen = [suite for suite in SUITES if not options.names or suite.name in options.names]
+    if len(chosen) < len(options.names):
         parser.error(f"suites are {', '.join(suite.name for suite in SUITES)}")
-    problems = [problem for suite in chosen for problem in _run(suite, given.theirs, given.url)]
+    problems = [problem for suite in chosen for problem in _run(suite, options.theirs, options.url)]
     print("\n".join(problems))
     return 1 if problems else 0
 
 
 def _run(suite: Suite, theirs: bool, url: str) -> list[str]:
     folder = unpacked(suite.project, suite.version, suite.sha256) / suite.folder
-    with tempfile.TemporaryDirectory() as place:
-        report = Path(place) / "report.json"
+    with tempfile.TemporaryDirectory() as folder_name:
+        report = Path(folder_name) / "report.json"
         environment = {
             **os.environ, **suite.settings, "MEMORIST_UPSTREAM_REPORT": str(report), "MEMORIST_UPSTREAM_URL": url,
             "PYTHONPATH": os.pathsep.join([str(HERE / "swaps"), str(ROOT / "src")]),
         }  # fmt: skip
-        files = [found for pattern in suite.files for found in sorted(glob(pattern, root_dir=folder))]
+        files = [file for pattern in suite.files for file in sorted(glob(pattern, root_dir=folder))]
         swap = [] if theirs else ["-p", suite.swap]
         command = [
             sys.executable, "-m", "pytest", "-q", "-p", "counted", *swap, "-p", "no:cacheprovider", "-o", "addopts=",
@@ -64,10 +64,10 @@ def _judged(suite: Suite, report: dict[str, object], output: str, theirs: bool) 
     built = set(report["built"])  # type: ignore[call-overload]
     passed = [name for name, outcome in outcomes.items() if outcome == "passed"]
     failed = [name for name, outcome in outcomes.items() if outcome == "failed"]
-    mine = [name for name in passed if name in built]
+    own_passed = [name for name in passed if name in built]
     print(
         f"{suite.name}: {len(passed)} of {len(passed) + len(failed)} pass; "
-        f"{len(built)} build our class, {len(mine)} of these pass"
+        f"{len(built)} build our class, {len(own_passed)} of these pass"
     )
     if theirs:
         print("\n".join(f"  {name}" for name in failed))
@@ -81,8 +81,8 @@ def _judged(suite: Suite, report: dict[str, object], output: str, theirs: bool) 
         problems.append(output[-6000:])
     if len(built) < suite.built:
         problems.append(f"{suite.name}: {len(built)} tests built our class, {suite.built} did before")
-    if len(mine) < suite.passed:
-        problems.append(f"{suite.name}: {len(mine)} of them passed, {suite.passed} did before")
+    if len(own_passed) < suite.passed:
+        problems.append(f"{suite.name}: {len(own_passed)} of them passed, {suite.passed} did before")
     return problems
 
 

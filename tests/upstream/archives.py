@@ -24,9 +24,9 @@ def unpacked(project: str, version: str, sha256: str) -> Path:
     if target.exists():
         return next(target.iterdir())
     data = _archive(project, version)
-    found = hashlib.sha256(data).hexdigest()
-    if found != sha256:
-        raise SystemExit(f"{project} {version}: the archive has sha256 {found}, and {sha256} is pinned")
+    digest = hashlib.sha256(data).hexdigest()
+    if digest != sha256:
+        raise SystemExit(f"{project} {version}: the archive has sha256 {digest}, and {sha256} is pinned")
     partial = target.with_name(target.name + f".{os.getpid()}")
     partial.mkdir(parents=True)
     archive = partial / "archive.tar.gz"

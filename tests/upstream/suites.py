@@ -126,8 +126,8 @@ SUITES = (
             "test_embed_with_path[cosine]": PLAIN_COSINE,
             "test_embed_with_path_operation_config[cosine]": PLAIN_COSINE,
             **{
-                f"test_scores[{place}-{query}]": PLAIN_COSINE
-                for place in ("memory", "file")
+                f"test_scores[{store}-{query}]": PLAIN_COSINE
+                for store in ("memory", "file")
                 for query in ("aaa", "bbb", "ccc", "abcd", "poisson")
             },
         },

@@ -165,13 +165,13 @@ def test_helpers_of_the_sdk_work(server: WireServer, memory: Memory) -> None:
 
 
 def test_responses_and_their_streams(server: WireServer, memory: Memory) -> None:
-    done = response_body("A green one.")
+    response = response_body("A green one.")
     delta = {
         "type": "response.output_text.delta", "delta": "A green one.", "item_id": "msg_1", "output_index": 0,
         "content_index": 0, "sequence_number": 1, "logprobs": [],
     }  # fmt: skip
-    completed = {"type": "response.completed", "response": done, "sequence_number": 2}
-    server.say(Reply(done), Reply(pieces=events(delta, completed), kind="text/event-stream"))
+    completed = {"type": "response.completed", "response": response, "sequence_number": 2}
+    server.say(Reply(response), Reply(pieces=events(delta, completed), kind="text/event-stream"))
     client = memorist.wrap(openai_client(server), memory, user="ada")
     assert client.responses.create(model="gpt-5", input=QUESTION).output_text == "A green one."
     assert "shellfish" in server.requests[0]["input"] and server.requests[0]["input"].endswith(QUESTION)

@@ -40,11 +40,11 @@ def main() -> None:
 def _dumped(url: str) -> str:
     """The tables and rows of a database as plain statements, without the commands that only psql knows."""
     program = [str(binaries() / "pg_dump"), "--inserts", "--no-owner", "--no-privileges", "--no-comments", url]
-    made = subprocess.run(program, check=True, capture_output=True, text=True).stdout
-    kept = [
-        line for line in made.splitlines() if line and not line.startswith(("\\", "--", "SET ", "SELECT pg_catalog"))
+    dump = subprocess.run(program, check=True, capture_output=True, text=True).stdout
+    lines = [
+        line for line in dump.splitlines() if line and not line.startswith(("\\", "--", "SET ", "SELECT pg_catalog"))
     ]
-    return "\n".join(kept) + "\n"
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

@@ -75,11 +75,11 @@ def in_files(folder: Path) -> dict[str, Any]:
     saver, store = folder / "langgraph-saver.db", folder / "langgraph-store.db"
     for path in (saver, store):
         path.unlink(missing_ok=True)
-    with SqliteSaver.from_conn_string(str(saver)) as kept:
-        threads = talked(kept)
-    with SqliteStore.from_conn_string(str(store)) as kept:
-        kept.setup()
-        items = stored(kept)
+    with SqliteSaver.from_conn_string(str(saver)) as storage:
+        threads = talked(storage)
+    with SqliteStore.from_conn_string(str(store)) as storage:
+        storage.setup()
+        items = stored(storage)
     _tidy(saver)
     _tidy(store)
     return {"threads": threads, "items": items}
@@ -90,12 +90,12 @@ def on_postgres(url: str, shallow: bool) -> dict[str, Any]:
     from langgraph.checkpoint.postgres.shallow import ShallowPostgresSaver
     from langgraph.store.postgres import PostgresStore
 
-    with (ShallowPostgresSaver if shallow else PostgresSaver).from_conn_string(url) as kept:
-        kept.setup()
-        threads = talked(kept)
-    with PostgresStore.from_conn_string(url) as kept:
-        kept.setup()
-        items = stored(kept)
+    with (ShallowPostgresSaver if shallow else PostgresSaver).from_conn_string(url) as storage:
+        storage.setup()
+        threads = talked(storage)
+    with PostgresStore.from_conn_string(url) as storage:
+        storage.setup()
+        items = stored(storage)
     return {"threads": threads, "items": items}
 
 

@@ -53,7 +53,7 @@ everything = [
     json.dumps({"results": everything}, ensure_ascii=False, indent=1) + "\n", "utf-8"
 )
 expected = {
-    "memories": {one["id"]: one["memory"] for one in everything},
+    "memories": {item["id"]: item["memory"] for item in everything},
     "history": {
         id: [[event["event"], event["new_memory"]] for event in memory.history(id)] for id in (first, second, third)
     },

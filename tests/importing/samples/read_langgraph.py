@@ -21,7 +21,7 @@ with SqliteSaver.from_conn_string(path) as saver:
     graph.add_edge(START, "answer")
     graph.add_edge("answer", END)
     app = graph.compile(checkpointer=saver)
-    threads = sorted({found.config["configurable"]["thread_id"] for found in saver.list(None)})
+    threads = sorted({item.config["configurable"]["thread_id"] for item in saver.list(None)})
     for thread in threads:
         config = {"configurable": {"thread_id": thread}}
         before = app.get_state(config).values["messages"]

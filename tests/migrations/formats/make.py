@@ -81,8 +81,8 @@ def postgres_rows() -> dict[str, Any]:
             for kind in kinds():
                 name = kind.table.name
                 text = f'SELECT row_to_json(t)::text FROM memorist."{name}" t'
-                found = connection.execute(text).fetchall()  # pyright: ignore[reportArgumentType, reportCallIssue]
-                rows[name] = [json.loads(row[0]) for row in found]
+                records = connection.execute(text).fetchall()  # pyright: ignore[reportArgumentType, reportCallIssue]
+                rows[name] = [json.loads(row[0]) for row in records]
         return {"migrations": migrations()[-1].number, "rows": rows}
     finally:
         server.stop()

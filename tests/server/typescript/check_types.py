@@ -28,9 +28,9 @@ def test_the_client_and_a_program_that_uses_it_have_no_type_errors(compiler: Pat
         '"allowImportingTsExtensions": true}}',
         "utf-8",
     )
-    done = subprocess.run([node(), compiler, "-p", "."], cwd=tmp_path, capture_output=True, text=True, check=False)
-    places = [line.partition(",")[0] for line in done.stdout.splitlines() if not line.startswith(" ")]
-    assert places == ["wrong.ts(3", "wrong.ts(4", "wrong.ts(5"], done.stdout
+    process = subprocess.run([node(), compiler, "-p", "."], cwd=tmp_path, capture_output=True, text=True, check=False)
+    places = [line.partition(",")[0] for line in process.stdout.splitlines() if not line.startswith(" ")]
+    assert places == ["wrong.ts(3", "wrong.ts(4", "wrong.ts(5"], process.stdout
 
 
 WRONG = """const memory = new Memorist("http://127.0.0.1");

@@ -40,12 +40,12 @@ def talk(count: int, *, pinned: int = -1) -> list[Unit]:
     return group(messages, COUNTER)[0]
 
 
-def asked(text: str = "And now?", **options: Any) -> Parts:
+def parts_of(text: str = "And now?", **options: Any) -> Parts:
     units, _ = group([Message(role="user", content=text)], COUNTER)
     return Parts(counter=COUNTER, input=tuple(units), **options)
 
 
-def sent(context: Context) -> list[int]:
+def sent_seqs(context: Context) -> list[int]:
     """The sequence numbers of the stored messages in the request."""
     return [message.seq for message in context.view if message.thread]
 
@@ -55,7 +55,9 @@ def test_the_same_arguments_give_the_same_bytes_within_the_budget(layout: str) -
     units = talk(60)
     items = [MemoryItem(f"Ada paid {n} euros in Porto.", source=f"user:ada/{n}") for n in range(20)]
     for total in range(60, 1_500, 120):
-        requests = [assemble(units, items, TokenBudget(total), SlidingWindow(), asked(layout=layout)) for _ in range(2)]
+        requests = [
+            assemble(units, items, TokenBudget(total), SlidingWindow(), parts_of(layout=layout)) for _ in range(2)
+        ]
         first, second = (context.to_json() for context in requests)
         assert first == second
         assert requests[0].tokens <= total
@@ -64,7 +66,7 @@ def test_the_same_arguments_give_the_same_bytes_within_the_budget(layout: str) -
 
 
 def test_no_argument_is_changed() -> None:
-    units, items, parts = talk(40), [MemoryItem("Ada likes tea.")], asked(layout="cached")
+    units, items, parts = talk(40), [MemoryItem("Ada likes tea.")], parts_of(layout="cached")
     before = (list(units), list(items), repr(parts))
     assemble(units, items, TokenBudget(600), SlidingWindow(), parts)
     assert (units, items, repr(parts)) == before
@@ -74,7 +76,7 @@ def test_the_window_of_the_cached_layout_does_not_depend_on_what_was_recalled() 
     units = talk(60)
     items = [MemoryItem(f"Ada paid {n} euros in Porto.") for n in range(30)]
     windows = [
-        sent(assemble(units, items[:count], TokenBudget(800), SlidingWindow(), asked(layout="cached")))
+        sent_seqs(assemble(units, items[:count], TokenBudget(800), SlidingWindow(), parts_of(layout="cached")))
         for count in (0, 1, 5, 30)
     ]
     assert all(window == windows[0] for window in windows)
@@ -83,34 +85,34 @@ def test_the_window_of_the_cached_layout_does_not_depend_on_what_was_recalled() 
 
 def test_without_memory_the_window_has_its_room() -> None:
     units = talk(60)
-    recalling = sent(assemble(units, [], TokenBudget(800), Fifo(100), asked(layout="cached")))
-    alone = sent(assemble(units, None, TokenBudget(800), Fifo(100), asked(layout="cached")))
+    recalling = sent_seqs(assemble(units, [], TokenBudget(800), Fifo(100), parts_of(layout="cached")))
+    alone = sent_seqs(assemble(units, None, TokenBudget(800), Fifo(100), parts_of(layout="cached")))
     assert len(alone) > len(recalling)
 
 
 def test_what_must_be_sent_and_does_not_fit_is_named() -> None:
     with pytest.raises(BudgetError) as caught:
-        assemble(talk(6, pinned=2), None, TokenBudget(20), SlidingWindow(), asked())
+        assemble(talk(6, pinned=2), None, TokenBudget(20), SlidingWindow(), parts_of())
     assert caught.value.sections["pinned"] > 0
 
 
 def test_a_pinned_unit_of_the_window_is_sent_once() -> None:
     units = talk(20, pinned=3)
-    context = assemble(units, None, TokenBudget(2_000), SlidingWindow(), asked(head=(units[3],)))
-    assert sent(context) == list(range(1, 21))
+    context = assemble(units, None, TokenBudget(2_000), SlidingWindow(), parts_of(head=(units[3],)))
+    assert sent_seqs(context) == list(range(1, 21))
 
 
 # What a policy needs is provided before
 
 
 def test_a_summary_is_asked_for_first_and_then_only_put_in() -> None:
-    units, budget, policy, parts = talk(40), TokenBudget(500), Summarize(keep=3), asked()
+    units, budget, policy, parts = talk(40), TokenBudget(500), Summarize(keep=3), parts_of()
     task = summary_task(units, None, budget, policy, parts)
     assert task is not None
     assert [unit.position for unit in task.units] == list(range(1, 38))
     written = WrittenSummary(frozenset(unit.position for unit in task.units), Digest("All about words.", "model"))
-    context = assemble(units, None, budget, policy, asked(written=written))
-    assert sent(context) == [38, 39, 40]
+    context = assemble(units, None, budget, policy, parts_of(written=written))
+    assert sent_seqs(context) == [38, 39, 40]
     assert "All about words." in context.messages(merge=False)[0]["content"]
     assert context.manifest.section("history").folded == 37
 
@@ -119,27 +121,27 @@ def test_a_summary_replaces_exactly_what_it_was_written_of() -> None:
     units, budget = talk(40), TokenBudget(500)
     written = WrittenSummary(frozenset(range(1, 31)), Digest("All about words."))
     for memory in (None, [MemoryItem("Ada likes tea.")]):
-        context = assemble(units, memory, budget, Summarize(keep=3), asked(written=written))
+        context = assemble(units, memory, budget, Summarize(keep=3), parts_of(written=written))
         assert {unit.position for unit in context.account.folded} == set(range(1, 31))
-        assert set(sent(context)) <= set(range(31, 41))
+        assert set(sent_seqs(context)) <= set(range(31, 41))
 
 
 def test_without_a_summary_that_is_shorter_the_newest_are_kept_and_the_manifest_says_so() -> None:
     written = WrittenSummary(frozenset(range(1, 38)), None)
-    context = assemble(talk(40), None, TokenBudget(500), Summarize(keep=3), asked(written=written))
+    context = assemble(talk(40), None, TokenBudget(500), Summarize(keep=3), parts_of(written=written))
     assert context.manifest.notes == ("no shorter summary could be made",)
-    assert sent(context)[-1] == 40
-    assert len(sent(context)) > 3
+    assert sent_seqs(context)[-1] == 40
+    assert len(sent_seqs(context)) > 3
 
 
 def test_a_chain_drops_before_it_summarises_and_does_not_bring_back_what_it_dropped() -> None:
     units, budget, policy = talk(60), TokenBudget(300), Chain(Fifo(20), Summarize(keep=3))
-    task = summary_task(units, None, budget, policy, asked())
+    task = summary_task(units, None, budget, policy, parts_of())
     assert task is not None
     assert task.units[0].position == 41
     written = WrittenSummary(frozenset(unit.position for unit in task.units), Digest("Words."))
-    context = assemble(units, None, budget, policy, asked(written=written))
-    assert sent(context) == [58, 59, 60]
+    context = assemble(units, None, budget, policy, parts_of(written=written))
+    assert sent_seqs(context) == [58, 59, 60]
     assert len(context.account.dropped) == 40
 
 
@@ -198,8 +200,8 @@ def test_the_window_starts_with_the_same_message_for_many_turns() -> None:
     units = talk(300)
     for count in range(100, 300, 2):
         items = [MemoryItem(f"Fact {rng.randrange(1000)}.") for _ in range(rng.randrange(6))]
-        context = assemble(units[:count], items, TokenBudget(900), SlidingWindow(), asked(layout="cached"))
-        starts.append(sent(context)[0])
+        context = assemble(units[:count], items, TokenBudget(900), SlidingWindow(), parts_of(layout="cached"))
+        starts.append(sent_seqs(context)[0])
     assert len(set(starts)) <= len(starts) // 4
 
 
@@ -215,7 +217,11 @@ def test_memory_that_stays_in_the_history_fills_at_most_the_room_until_the_next_
     memory_tokens = []
     for count in (0, 60, 120, 200):
         context = assemble(
-            talk(count), items, budget, SlidingWindow(), asked(layout="cached", fold_tokens=4_800, has_attached=False)
+            talk(count),
+            items,
+            budget,
+            SlidingWindow(),
+            parts_of(layout="cached", fold_tokens=4_800, has_attached=False),
         )
         memory_tokens.append(context.manifest.section("memory").tokens)
         most = max(8_000 // 16, 4_800 - context.manifest.section("history").tokens)
@@ -227,7 +233,7 @@ def test_memory_that_stays_in_the_history_fills_at_most_the_room_until_the_next_
 def test_a_ceiling_of_the_callers_and_a_request_on_its_own_are_not_limited_by_folds() -> None:
     units, items = talk(200), trips(200)
     for budget, fold_tokens in ((TokenBudget(8_000, memory=2_000), 4_800), (TokenBudget(8_000), None)):
-        context = assemble(units, items, budget, SlidingWindow(), asked(layout="cached", fold_tokens=fold_tokens))
+        context = assemble(units, items, budget, SlidingWindow(), parts_of(layout="cached", fold_tokens=fold_tokens))
         assert context.manifest.section("memory").tokens > 1_700
 
 
@@ -235,7 +241,7 @@ def test_items_that_stand_in_the_history_count_so_that_turns_about_one_thing_do_
     items, thread = trips(100), talk(100)
     memory_tokens = []
     for number in range(6):
-        parts = asked("What did I pay?", layout="cached", fold_tokens=4_800)
+        parts = parts_of("What did I pay?", layout="cached", fold_tokens=4_800)
         context = assemble(thread, items, TokenBudget(8_000), SlidingWindow(), parts)
         memory_tokens.append(context.manifest.section("memory").tokens)
         turn = context.attach(Message(role="user", content="What did I pay?", thread="t", seq=201 + number))

@@ -167,8 +167,8 @@ def test_usage_that_says_nothing_is_refused() -> None:
 def test_prices_can_be_edited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert price_of("claude-sonnet-4-5-20250929").input == 3.0  # type: ignore[union-attr]
     assert price_of("a-model-of-mine") is None
-    mine = {"a-model": {"input": 1.0, "cached": 0.1, "output": 2.0}}
-    price = price_of("a-model-of-mine", mine)
+    own_prices = {"a-model": {"input": 1.0, "cached": 0.1, "output": 2.0}}
+    price = price_of("a-model-of-mine", own_prices)
     assert price is not None and price.cost(Usage(1_000_000, 500_000, 400_000)) == pytest.approx(0.6 + 0.04 + 1.0)
     (tmp_path / "prices.toml").write_text("[gpt-5]\ninput = 7.0\ncached = 1.0\noutput = 9.0\n")
     monkeypatch.setenv("MEMORIST_PRICES", str(tmp_path / "prices.toml"))

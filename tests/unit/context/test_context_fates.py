@@ -30,16 +30,16 @@ TALK = [
 @pytest.mark.parametrize("policy", [None, ElideToolResults(50), Summarize(), Fifo(3)])
 def test_what_is_kept_is_in_the_request_and_nothing_else_is(policy: object, budget: int) -> None:
     context = compress(TALK, budget=budget, policy=policy)  # type: ignore[arg-type]
-    assert [one.position for one in context.inputs] == list(range(len(TALK)))
-    sent = context.messages(merge=False)
-    for one in context.inputs:
-        assert (TALK[one.position] in sent) == (one.fate == "kept")
-        if one.fate == "elided":
-            assert one.message is not None and one.message.openai()[0] in sent
-            assert one.reason and RESULT not in str(one.message)
-        if one.fate in ("dropped", "folded"):
-            assert one.reason and one.message is None
-    assert context.kept == [place for place, given in enumerate(TALK) if given in sent]
+    assert [entry.position for entry in context.inputs] == list(range(len(TALK)))
+    sent_messages = context.messages(merge=False)
+    for entry in context.inputs:
+        assert (TALK[entry.position] in sent_messages) == (entry.fate == "kept")
+        if entry.fate == "elided":
+            assert entry.message is not None and entry.message.openai()[0] in sent_messages
+            assert entry.reason and RESULT not in str(entry.message)
+        if entry.fate in ("dropped", "folded"):
+            assert entry.reason and entry.message is None
+    assert context.kept == [index for index, message in enumerate(TALK) if message in sent_messages]
     assert all("memorist" not in str(message.metadata) for message in context.view)
 
 
@@ -74,8 +74,8 @@ def test_json_holds_each_recalled_item_with_its_tokens_its_fate_and_the_reason()
         memory.threads.append("talk", Message(role="user", content="I planted plums."), create="user:ada")
         context = memory.context("what of the plums?", thread="talk")
     back = Context.from_json(context.to_json())
-    assert back.recalled == context.recalled and {one.fate for one in back.recalled}
-    assert all(one.reason for one in back.recalled if one.fate == "dropped")
+    assert back.recalled == context.recalled and {item.fate for item in back.recalled}
+    assert all(item.reason for item in back.recalled if item.fate == "dropped")
     assert (back.profile, back.memory_items, back.tokens) == (context.profile, context.memory_items, context.tokens)
 
 

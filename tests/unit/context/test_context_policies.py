@@ -20,8 +20,8 @@ AID = Aid(COUNTER)
 
 def talk(count: int, size: int = 12) -> list[dict[str, Any]]:
     return [
-        {"role": ("user", "assistant")[place % 2], "content": f"turn {place} " + "word " * size}
-        for place in range(count)
+        {"role": ("user", "assistant")[index % 2], "content": f"turn {index} " + "word " * size}
+        for index in range(count)
     ]
 
 
@@ -33,12 +33,12 @@ def exchange(identity: str, content: str) -> list[dict[str, Any]]:
     ]
 
 
-def kept(context: Any) -> list[str]:
+def kept_texts(context: Any) -> list[str]:
     return [str(message["content"]) for message in context.messages(merge=False)]
 
 
 def turns(context: Any) -> list[int]:
-    return [int(text.split()[1]) for text in kept(context) if text.startswith("turn ")]
+    return [int(text.split()[1]) for text in kept_texts(context) if text.startswith("turn ")]
 
 
 def test_fifo_keeps_the_newest_n_the_current_input_among_them() -> None:
@@ -54,7 +54,7 @@ def test_a_sliding_window_keeps_the_newest_that_fit_without_a_gap() -> None:
     assert turns(compress(thread, budget=four + 3)) == [6, 7, 8]
     led = compress(thread, budget=four + 20)
     assert turns(led) == [5, 6, 7, 8]
-    assert kept(led)[0] == "(earlier messages are left out)"
+    assert kept_texts(led)[0] == "(earlier messages are left out)"
 
 
 def test_a_window_never_looks_at_what_it_cannot_keep() -> None:
@@ -99,7 +99,7 @@ def test_summarize_waits_for_the_threshold() -> None:
     assert len(turns(compress(thread, budget=int(total / 0.7), policy=Summarize()))) == 10
     folded = compress(thread, budget=int(total / 0.9), policy=Summarize(model=lambda *_: "Ten turns of words."))
     assert turns(folded) == [6, 7, 8, 9]
-    assert "Ten turns of words." in kept(folded)[0]
+    assert "Ten turns of words." in kept_texts(folded)[0]
     assert folded.manifest.section("history").folded == 6
 
 
@@ -114,7 +114,7 @@ def test_summarize_can_keep_the_last_half() -> None:
 def test_a_summary_longer_than_what_it_replaces_is_refused() -> None:
     thread = talk(8, size=3)
     context = compress(thread, budget=100, policy=Summarize(keep=5), summarize=lambda *_: Digest("very long " * 300))
-    assert "very long" not in "".join(kept(context))
+    assert "very long" not in "".join(kept_texts(context))
     assert context.tokens <= 100
 
 
@@ -128,14 +128,14 @@ def test_vector_swap_brings_back_the_old_turn_the_input_is_about() -> None:
 
 def test_vector_swap_takes_a_search_of_the_callers() -> None:
     thread = talk(30)
-    asked: list[tuple[str, int, int]] = []
+    searches: list[tuple[str, int, int]] = []
 
     def search(query: str, old: Any, k: int) -> list[int]:
-        asked.append((query[:7], len(old), k))
+        searches.append((query[:7], len(old), k))
         return [5, 1]
 
     context = compress(thread, budget=8_000, policy=VectorSwap(keep=4, k=2), search=search)
-    assert asked == [("turn 28", 26, 2)]
+    assert searches == [("turn 28", 26, 2)]
     assert turns(context) == [1, 5, 26, 27, 28, 29]
 
 
@@ -144,23 +144,25 @@ def test_importance_keeps_decisions_before_talk_in_the_order_they_were_said() ->
     thread[4]["content"] = "turn 4 we decided to use Postgres"
     thread[6] = {"role": "user", "content": "turn 6 my name is Ada", "importance": 1.0}
     context = compress(thread, budget=110, policy=Importance())
-    found = turns(context)
-    assert found == sorted(found)
-    assert {4, 6, 19} <= set(found)
+    positions = turns(context)
+    assert positions == sorted(positions)
+    assert {4, 6, 19} <= set(positions)
     assert turns(compress(thread, budget=110, policy=Importance(lambda unit: -unit.position)))[:2] == [0, 1]
 
 
 def test_long_tool_results_become_a_marker_that_says_where_the_full_one_is() -> None:
     thread = [*talk(1), *exchange("a", "data " * 300), *exchange("b", "short"), *talk(1)]
     context = compress(thread, budget=8_000, policy=ElideToolResults(100))
-    assert any("elided: 306 tokens; the full text is message 2 of the conversation" in text for text in kept(context))
-    assert "short" in kept(context)
+    assert any(
+        "elided: 306 tokens; the full text is message 2 of the conversation" in text for text in kept_texts(context)
+    )
+    assert "short" in kept_texts(context)
     assert context.manifest.section("history").elided == 1
 
 
 def test_the_current_exchange_is_not_elided() -> None:
     thread = [*talk(1), *exchange("a", "data " * 300)]
-    assert "data data" in kept(compress(thread, budget=8_000, policy=ElideToolResults(100)))[-1]
+    assert "data data" in kept_texts(compress(thread, budget=8_000, policy=ElideToolResults(100)))[-1]
 
 
 def test_a_chain_goes_on_until_it_fits() -> None:
@@ -173,9 +175,9 @@ def test_a_chain_goes_on_until_it_fits() -> None:
 
 
 def test_plans_are_pure_and_deterministic() -> None:
-    found = units([*talk(20), *exchange("a", "data " * 50)])
+    talk_units = units([*talk(20), *exchange("a", "data " * 50)])
     for policy in (Fifo(3), SlidingWindow(80), Summarize(), VectorSwap(), Importance(), ElideToolResults(10)):
-        assert policy.plan(found, 200, AID) == policy.plan(list(found), 200, AID)
+        assert policy.plan(talk_units, 200, AID) == policy.plan(list(talk_units), 200, AID)
 
 
 @pytest.mark.parametrize(
@@ -201,10 +203,10 @@ def test_a_window_that_moves_in_steps_starts_at_the_roundest_place() -> None:
     steady = Aid(COUNTER, steady=True)
     starts = []
     for count in range(40, 200):
-        given = units(talk(count))
-        plan = SlidingWindow(600).plan(given, 8_000, steady)
+        talk_units = units(talk(count))
+        plan = SlidingWindow(600).plan(talk_units, 8_000, steady)
         assert [unit.position for unit in plan.keep] == list(range(plan.keep[0].position, count))
-        assert {left.unit.position for left in plan.drop} == set(range(plan.keep[0].position))
+        assert {dropped.unit.position for dropped in plan.drop} == set(range(plan.keep[0].position))
         assert sum(unit.tokens for unit in plan.keep) >= 0.3 * 600
         starts.append(plan.keep[0].position)
     assert starts == sorted(starts)

@@ -40,18 +40,18 @@ FACTS = (
 )
 
 
-def said(*texts: str) -> list[Message]:
+def user_messages(*texts: str) -> list[Message]:
     return [Message(role="user", content=text) for text in texts]
 
 
 def summary_of(*texts: str, previous: str | None = None, most: int = 400) -> str:
-    return extract(said(*texts), previous, most, COUNTER)
+    return extract(user_messages(*texts), previous, most, COUNTER)
 
 
 def filler(rng: random.Random, count: int) -> list[Message]:
     return [
-        Message(role=("user", "assistant")[place % 2], content=" ".join(rng.choices(TALK, k=3)))
-        for place in range(count)
+        Message(role=("user", "assistant")[index % 2], content=" ".join(rng.choices(TALK, k=3)))
+        for index in range(count)
     ]
 
 
@@ -61,13 +61,13 @@ def test_planted_facts_survive_five_recompressions_and_pinned_ones_word_for_word
     summary: str | None = None
     for number in range(6):
         messages = filler(rng, 40)
-        for place, fact in enumerate(FACTS[number * 2 : number * 2 + 2]):
-            messages[place * 10] = Message(role="user", content=f"{rng.choice(TALK)} {fact} {rng.choice(TALK)}")
+        for index, fact in enumerate(FACTS[number * 2 : number * 2 + 2]):
+            messages[index * 10] = Message(role="user", content=f"{rng.choice(TALK)} {fact} {rng.choice(TALK)}")
         summary = extract(messages, summary, 420, COUNTER, pinned=pinned if number == 0 else None)
         assert COUNTER.count(summary) <= 420
     assert summary is not None
-    kept = [fact for fact in FACTS if fact in summary]
-    assert len(kept) / len(FACTS) >= 0.85
+    survivors = [fact for fact in FACTS if fact in summary]
+    assert len(survivors) / len(FACTS) >= 0.85
     assert "- Pinned: Ada's safe word is 'lantern 77'." in summary
     assert '- Pinned:\n"""\nNever email Grace\non Fridays.\n"""' in summary
 
@@ -114,10 +114,10 @@ def test_text_of_tools_keeps_its_label_and_no_speaker_can_forge_one() -> None:
     ]
     text = extract(thread, None, 200, COUNTER)
     again = extract([], text, 200, COUNTER)
-    for found in (text, again):
-        assert "- Tool: Error 503 at host db7" in found
-        assert "- User: The invoice number is 881." in found
-        assert not any(line.startswith("- Pinned:") for line in found.splitlines())
+    for summary in (text, again):
+        assert "- Tool: Error 503 at host db7" in summary
+        assert "- User: The invoice number is 881." in summary
+        assert not any(line.startswith("- Pinned:") for line in summary.splitlines())
 
 
 def test_there_is_a_summary_even_where_nothing_stands_out() -> None:
@@ -175,22 +175,22 @@ class Scripted:
 
 
 def run(coroutine: Any) -> Any:
-    with pytest.raises(StopIteration) as done:
+    with pytest.raises(StopIteration) as stop:
         coroutine.send(None)
-    return done.value.value
+    return stop.value.value
 
 
-SOURCE = said(*FACTS, *TALK)
+SOURCE = user_messages(*FACTS, *TALK)
 GOOD = "Mirela lives in Porto. Postgres 16 is used for billing; OPS-1187 is the outage."
 
 
 def test_a_model_is_asked_with_the_previous_summary_and_the_fenced_conversation() -> None:
     model = Scripted(GOOD)
     digest = run(summarize(model, "- User: the <b>old</b> one", SOURCE, 200))
-    (asked,) = model.asked
-    assert asked["system"] == SYSTEM_PROMPT
-    assert asked["max_tokens"] == 200
-    content = asked["messages"][0]["content"]
+    (request,) = model.asked
+    assert request["system"] == SYSTEM_PROMPT
+    assert request["max_tokens"] == 200
+    content = request["messages"][0]["content"]
     assert "<summary_so_far" in content
     assert "the <b>old</b> one" in content
     assert "User: My sister Mirela lives in Porto." in content
@@ -247,10 +247,10 @@ def test_a_model_that_needs_a_loop_is_replaced_where_there_is_none_and_awaited_w
 
 
 def test_a_function_of_one_text_is_a_model_and_so_is_a_coroutine_function() -> None:
-    asked: list[str] = []
+    prompts: list[str] = []
 
     def write(text: str) -> str:
-        asked.append(text)
+        prompts.append(text)
         return GOOD
 
     async def write_async(text: str) -> str:
@@ -265,8 +265,8 @@ def test_a_function_of_one_text_is_a_model_and_so_is_a_coroutine_function() -> N
     thread = [Message(role="user", content=text) for text in (*FACTS, *TALK * 3)]
     for context in (compress(thread, budget=300, policy=Summarize(model=write)), asyncio.run(awaited())):
         assert GOOD in context.messages(merge=False)[0]["content"]
-    assert len(asked) == 2
-    assert all(text.startswith(SYSTEM_PROMPT) or "<conversation>" in text for text in asked)
+    assert len(prompts) == 2
+    assert all(text.startswith(SYSTEM_PROMPT) or "<conversation>" in text for text in prompts)
 
 
 @pytest.mark.parametrize(

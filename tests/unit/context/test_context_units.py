@@ -16,8 +16,8 @@ def user(content: Any) -> dict[str, Any]:
 
 
 def calls(*ids: str) -> dict[str, Any]:
-    made = [{"id": one, "type": "function", "function": {"name": "f", "arguments": "{}"}} for one in ids]
-    return {"role": "assistant", "content": None, "tool_calls": made}
+    tool_calls = [{"id": call_id, "type": "function", "function": {"name": "f", "arguments": "{}"}} for call_id in ids]
+    return {"role": "assistant", "content": None, "tool_calls": tool_calls}
 
 
 def result(identity: str, content: str = "ok") -> dict[str, Any]:
@@ -72,15 +72,15 @@ def test_a_result_without_its_call_is_left_out_and_reported() -> None:
 
 def test_an_open_call_is_closed_with_a_result_that_says_so() -> None:
     thread = [user("hi"), calls("a", "b"), result("b"), user("well?")]
-    found = units(thread)
-    assert [message.text for message in found[1].messages] == ["", NO_RESULT, "ok"]
+    grouped = units(thread)
+    assert [message.text for message in grouped[1].messages] == ["", NO_RESULT, "ok"]
     assert reasons(thread) == ["call without a result closed"]
 
 
 def test_a_result_that_came_late_is_moved_next_to_its_call() -> None:
     thread = [calls("a"), user("are you there?"), result("a", "late")]
-    found = units(thread)
-    assert [unit.text for unit in found] == ["late", "are you there?"]
+    grouped = units(thread)
+    assert [unit.text for unit in grouped] == ["late", "are you there?"]
     assert reasons(thread) == ["tool result moved next to its call"]
 
 
@@ -119,10 +119,10 @@ RECALLED = fenced_memory("Ada likes tea.")
 def test_what_was_recalled_for_a_turn_stands_before_it_in_the_cached_layout() -> None:
     message = Message(role="user", content="hi", metadata={ATTACHED: {"text": RECALLED, "tokens": 9, "counter": None}})
     (unit,) = Grouper(COUNTER, attached=True).push(message, 0)
-    assert [one.text for one in unit.messages] == [RECALLED, "hi"]
+    assert [message.text for message in unit.messages] == [RECALLED, "hi"]
     assert unit.tokens == 4 + COUNTER.count(RECALLED) + 5  # the count beside it is not believed
     (unit,) = Grouper(COUNTER).push(message, 0)
-    assert [one.text for one in unit.messages] == ["hi"]
+    assert [message.text for message in unit.messages] == ["hi"]
 
 
 def test_the_openai_validator_knows_each_rule() -> None:

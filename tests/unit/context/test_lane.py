@@ -41,19 +41,19 @@ def filler(seed: int) -> list[dict[str, Any]]:
 
 
 def test_passages_are_found_by_their_structure() -> None:
-    asked = {"role": "user", "content": f"Please keep to this.\n\n{REQUIREMENTS}\n\nThe table:\n{SCHEMA}\nThanks!"}
+    question = {"role": "user", "content": f"Please keep to this.\n\n{REQUIREMENTS}\n\nThe table:\n{SCHEMA}\nThanks!"}
     answered = {"role": "assistant", "content": f"My list:\n{TASKS}\n\n1. one\n2. two\n3. three"}
-    found = passages(map(as_message, [asked, answered, *call_of("update_plan", STEPS)]))
-    assert found == [f"The table:\n{SCHEMA}", REQUIREMENTS, f"My list:\n{TASKS}", PLAN]
+    texts = passages(map(as_message, [question, answered, *call_of("update_plan", STEPS)]))
+    assert texts == [f"The table:\n{SCHEMA}", REQUIREMENTS, f"My list:\n{TASKS}", PLAN]
     assert passages(map(as_message, ["I have 3 things to say.", {"role": "assistant", "content": SCHEMA}])) == []
 
 
 def test_a_users_list_below_a_heading_is_kept_and_other_bullets_are_not() -> None:
     bullets = "- output only ASCII\n- no file over 200 KB\n- keep the name `export_v2`"
-    asked = {"role": "user", "content": f"Make sure of these:\n{bullets}"}
-    assert passages([as_message(asked)]) == [asked["content"]]
-    assert passages([as_message({**asked, "content": bullets})]) == []
-    assert passages([as_message({**asked, "role": "assistant"})]) == []
+    question = {"role": "user", "content": f"Make sure of these:\n{bullets}"}
+    assert passages([as_message(question)]) == [question["content"]]
+    assert passages([as_message({**question, "content": bullets})]) == []
+    assert passages([as_message({**question, "role": "assistant"})]) == []
 
 
 def test_a_plan_is_kept_in_the_words_of_its_steps() -> None:
@@ -133,8 +133,8 @@ def test_the_model_is_told_what_was_folded_and_how_to_read_it() -> None:
         talk = memory.session("talk", budget=1_500, stash=400)
         for number in range(3):
             messages = filler(number)
-            for place in range(0, 24, 2):
-                talk.add(messages[place], messages[place + 1])
+            for index in range(0, 24, 2):
+                talk.add(messages[index], messages[index + 1])
         request = talk.context("And now?", recall=False)
         last = memory.threads.summaries("talk")[-1].last
         line = f"(Messages 1 to {last} of this conversation are folded into this summary. search_history finds"

@@ -86,8 +86,8 @@ def test_a_log_shows_lines_that_do_not_repeat() -> None:
 def test_the_line_that_differs_is_shown_even_with_little_room() -> None:
     lines = [f"2026-11-18T10:00:{n:02} INFO worker {n} processed job {n * 7}" for n in range(60)]
     lines[33] += " and FAILED"
-    shown = outline("\n".join(lines), 100, open_counter())
-    assert shown.form == "log" and lines[0] in shown.text and lines[33] in shown.text and lines[-1] in shown.text
+    short = outline("\n".join(lines), 100, open_counter())
+    assert short.form == "log" and lines[0] in short.text and lines[33] in short.text and lines[-1] in short.text
 
 
 def test_code_shows_signatures() -> None:
@@ -130,8 +130,8 @@ def test_any_text_is_shortened_to_whole_lines_within_the_limit(seed: int) -> Non
 def test_lines_have_the_numbers_under_which_they_are_read_back() -> None:
     lines = [f"INFO row {n}" for n in range(300)]
     lines[3], lines[200] = "x" * 9_000, "ERROR disk full"
-    shown = outline("\n".join(lines), 150, COUNTER).text.splitlines()
-    number = next(int(line.partition(":")[0]) for line in shown if "ERROR" in line)
+    lines_shown = outline("\n".join(lines), 150, COUNTER).text.splitlines()
+    number = next(int(line.partition(":")[0]) for line in lines_shown if "ERROR" in line)
     assert reading_lines("\n".join(lines))[number - 1] == "ERROR disk full" and number == 205
 
 
@@ -150,8 +150,8 @@ def test_text_in_one_long_line_shows_its_beginning_and_end(text: str, head: str,
         short = outline(text, limit, COUNTER)
         first, gap, last = short.text.splitlines()
         assert first.startswith(head) and last.endswith(tail) and COUNTER.count(short.text) <= limit
-        left = int(gap.split()[1].replace(",", ""))
-        assert 0 <= left - (len(text) - len(first) - len(last)) <= 2 and text.startswith(first)
+        omitted = int(gap.split()[1].replace(",", ""))
+        assert 0 <= omitted - (len(text) - len(first) - len(last)) <= 2 and text.startswith(first)
     assert outline("A" * 40_000, 125, COUNTER).text == "… 40,000 characters left out …"
 
 

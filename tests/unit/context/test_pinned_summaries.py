@@ -17,20 +17,20 @@ def test_a_summary_gives_way_to_what_is_pinned() -> None:
         for budget in range(400, 900)
         if not _fails(lambda b=budget: compress(thread, budget=b, policy=SlidingWindow()))
     )
-    made = compress(thread, budget=smallest, policy=Summarize())
-    assert all(f"PINNED-{i} " in made.text() for i in range(7))
-    assert made.tokens <= smallest
+    context = compress(thread, budget=smallest, policy=Summarize())
+    assert all(f"PINNED-{i} " in context.text() for i in range(7))
+    assert context.tokens <= smallest
 
 
 def test_the_system_prompt_is_not_among_what_was_never_read() -> None:
     thread = [{"role": "system", "content": "Be brief."}]
     thread += [{"role": "user", "content": f"turn {i} " + "word " * 20} for i in range(60)]
-    made = compress(thread, budget=200)
-    assert made.account.unread is not None
-    first, _, _ = made.account.unread
+    context = compress(thread, budget=200)
+    assert context.account.unread is not None
+    first, _, _ = context.account.unread
     assert first == 1
-    kept, dropped = len(made.account.kept) + 1, len(made.account.dropped) + made.account.unread[2]
-    assert kept + dropped == 60
+    kept_count, dropped = len(context.account.kept) + 1, len(context.account.dropped) + context.account.unread[2]
+    assert kept_count + dropped == 60
 
 
 def _fails(call: object) -> bool:

@@ -70,9 +70,13 @@ def test_results_of_one_message_have_ids_and_line_numbers_of_their_own() -> None
             thread, "Run all.", {"role": "assistant", "content": uses}, {"role": "user", "content": results}
         )
         blocks = memory.context(None, thread=thread, stash=500).anthropic()["messages"][-1]["content"]
-        shown = [block["content"] for block in blocks]
-        assert 'read_more(id="talk#3.1")' in shown[0] and shown[1] == "ok" and 'read_more(id="talk#3.3")' in shown[2]
-        assert "417: line 417: test_417 FAILED" in shown[2].splitlines()
+        contents = [block["content"] for block in blocks]
+        assert (
+            'read_more(id="talk#3.1")' in contents[0]
+            and contents[1] == "ok"
+            and 'read_more(id="talk#3.3")' in contents[2]
+        )
+        assert "417: line 417: test_417 FAILED" in contents[2].splitlines()
         read = ReadBack(memory, thread)
         assert read.call("read_more", {"id": "talk#3.3", "from": 417, "lines": 1}).splitlines()[1] == (
             "417: line 417: test_417 FAILED"
@@ -96,8 +100,8 @@ def test_history_is_searched_within_its_thread_only() -> None:
         memory.threads.append(thread, *TURN, {"role": "user", "content": "The harbour gate has a blue lever."})
         memory.threads.append(memory.threads.create("user:ada", id="other").id, "The harbour gate is closed.")
         read = ReadBack(memory, thread)
-        found = read.call("search_history", {"query": "harbour gate lever"})
-        assert found.splitlines()[0].startswith("talk#5 (") and "other#1" not in found
+        excerpts = read.call("search_history", {"query": "harbour gate lever"})
+        assert excerpts.splitlines()[0].startswith("talk#5 (") and "other#1" not in excerpts
         assert read.call("read_more", {"id": "other#1"}) == "There is no message 'other#1' in this conversation."
 
 

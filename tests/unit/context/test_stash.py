@@ -57,8 +57,12 @@ def test_a_long_result_is_a_preview_in_the_very_first_request(turn: list[Any]) -
 def test_the_two_tools_take_the_shape_of_the_others_and_are_not_doubled() -> None:
     with open_ram() as memory:
         memory.threads.append("talk", *OPENAI, create="user:ada")
-        mine = {"name": "search_history", "description": "Mine.", "input_schema": {"type": "object", "properties": {}}}
-        context = memory.context("And?", thread="talk", stash=400, tools=[mine], recall=False)
+        own_tool = {
+            "name": "search_history",
+            "description": "Mine.",
+            "input_schema": {"type": "object", "properties": {}},
+        }
+        context = memory.context("And?", thread="talk", stash=400, tools=[own_tool], recall=False)
         assert [tool["name"] for tool in context.anthropic()["tools"]] == ["search_history", "read_more"]
 
 

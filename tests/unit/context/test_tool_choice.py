@@ -56,8 +56,8 @@ def test_relevant_and_pinned_tools_are_sent_within_the_ceiling(embedder: str | N
         )
         assert names(context)[:3] == ["run_tests", FIND_TOOL, "send_mail"]
         assert count_tools(context.tools) <= 260 and context.manifest.tokens <= 4000
-        left = next(entry for entry in context.manifest.entries if entry.section == "tools")
-        assert set(left.ids) == set(SUBJECTS) - set(names(context)) and "find_tool" in left.reason
+        entry = next(entry for entry in context.manifest.entries if entry.section == "tools")
+        assert set(entry.ids) == set(SUBJECTS) - set(names(context)) and "find_tool" in entry.reason
         everything = memory.context("Please email the report", tools=TOOLS, budget=TokenBudget(4000, tools=2000))
         assert names(everything) == list(SUBJECTS)
 
@@ -66,16 +66,16 @@ def test_a_tool_that_was_found_or_called_is_in_the_next_request() -> None:
     with open_ram(embedder=None) as memory:
         memory.threads.create("user:ada", id="talk")
         ask = {"name": FIND_TOOL, "arguments": json.dumps({"query": "reserve a restaurant"})}
-        asked = {
+        tool_request = {
             "role": "assistant",
             "content": None,
             "tool_calls": [{"id": "c1", "type": "function", "function": ask}],
         }
         finder = ToolFinder(memory, TOOLS)
-        (answer,) = finder.run(asked)
+        (answer,) = finder.run(tool_request)
         assert answer["tool_call_id"] == "c1" and answer["content"].startswith("- book_table: Reserves a table")
         memory.threads.append(
-            "talk", "Book us a table.", asked, answer, {"role": "assistant", "content": "One moment."}
+            "talk", "Book us a table.", tool_request, answer, {"role": "assistant", "content": "One moment."}
         )
         context = memory.context("What is the weather?", thread="talk", tools=TOOLS, budget=BUDGET, recall=False)
         assert "book_table" in names(context) and "get_weather" in names(context)
@@ -89,10 +89,10 @@ def test_a_session_sends_the_same_tools_again_and_appends_those_that_are_found()
         assert names(talk.context("And the weather forecast?", tools=TOOLS)) == first
         assert "get_weather" not in first
         use = {"type": "tool_use", "id": "t1", "name": FIND_TOOL, "input": {"query": "weather forecast"}}
-        asked = {"role": "assistant", "content": [use]}
-        (result,) = ToolFinder(memory, TOOLS).run(asked)
+        tool_request = {"role": "assistant", "content": [use]}
+        (result,) = ToolFinder(memory, TOOLS).run(tool_request)
         assert result["content"][0]["tool_use_id"] == "t1"
-        talk.add("And the weather forecast?", asked, result, "Looking.")
+        talk.add("And the weather forecast?", tool_request, result, "Looking.")
         after = names(talk.context("Well?", tools=TOOLS))
         assert "get_weather" in after and after[0] == FIND_TOOL
         retained = [name for name in first if name in after]

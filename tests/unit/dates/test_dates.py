@@ -13,7 +13,7 @@ NOW = datetime(2026, 11, 11, 9, 30, tzinfo=UTC)  # a Wednesday
 
 
 def isos(text: str, prefer: str = "past") -> list[str]:
-    return [found.iso for found in parse_dates(text, NOW, prefer=prefer)]  # type: ignore[arg-type]
+    return [date.iso for date in parse_dates(text, NOW, prefer=prefer)]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -115,9 +115,9 @@ def test_other_words_and_impossible_dates_are_no_dates(text: str) -> None:
 
 def test_several_dates_come_in_order_with_their_places() -> None:
     text = "I moved in March 2020 and left yesterday."
-    found = parse_dates(text, NOW)
-    assert [item.iso for item in found] == ["2020-03", "2026-11-10"]
-    assert [text[slice(*item.span)].strip() for item in found] == [item.text for item in found]
+    dates = parse_dates(text, NOW)
+    assert [item.iso for item in dates] == ["2020-03", "2026-11-10"]
+    assert [text[slice(*item.span)].strip() for item in dates] == [item.text for item in dates]
 
 
 def test_since_and_before_are_told() -> None:
@@ -150,10 +150,10 @@ def test_a_naive_time_is_refused() -> None:
 
 @given(st.text(max_size=200), st.datetimes(timezones=st.just(UTC), min_value=datetime(1900, 1, 1)))
 def test_any_text_gives_ranges_that_lie_in_it(text: str, now: datetime) -> None:
-    for found in parse_dates(text, now):
-        assert found.start < found.end
-        assert 0 <= found.span[0] < found.span[1] <= len(text)
-        assert found.iso
+    for date in parse_dates(text, now):
+        assert date.start < date.end
+        assert 0 <= date.span[0] < date.span[1] <= len(text)
+        assert date.iso
 
 
 _WORDS = st.sampled_from(

@@ -30,7 +30,7 @@ def wheel() -> Path:
     return Path(spec.origin).parent / "assets" / "all-MiniLM-L6-v2"
 
 
-def asked(embedder: OpenEmbedder, text: str) -> Any:
+def query_vector(embedder: OpenEmbedder, text: str) -> Any:
     return run_blocking(embedder.embed([text], query=True))[0]
 
 
@@ -72,13 +72,13 @@ def test_pooling_is_read_from_the_folder_and_can_be_said(tmp_path: Path) -> None
 def test_a_question_and_a_passage_begin_as_the_model_was_trained(tmp_path: Path) -> None:
     folder = tiny.encoder(tmp_path / "e5-tiny")
     embedder = opened(str(folder))
-    assert asked(embedder, "cat")[6] > 0.3 > asked(embedder, "cat")[7]
+    assert query_vector(embedder, "cat")[6] > 0.3 > query_vector(embedder, "cat")[7]
     assert embedder.embed_now(["cat"])[0][7] > 0.3
     plain = opened(f"{folder}?query=&passage=")
-    assert np.allclose(asked(plain, "cat"), plain.embed_now(["cat"])[0])
-    told = tiny.encoder(tmp_path / "told")
-    tiny.settings(told, "config_sentence_transformers.json", prompts={"query": "query: ", "document": ""})
-    assert asked(opened(str(told)), "cat")[6] > 0.3
+    assert np.allclose(query_vector(plain, "cat"), plain.embed_now(["cat"])[0])
+    configured = tiny.encoder(tmp_path / "told")
+    tiny.settings(configured, "config_sentence_transformers.json", prompts={"query": "query: ", "document": ""})
+    assert query_vector(opened(str(configured)), "cat")[6] > 0.3
 
 
 def test_the_quantised_file_is_taken_where_it_is_asked_for(tmp_path: Path) -> None:

@@ -77,8 +77,8 @@ def test_loading_the_default_touches_neither_the_network_nor_the_root_logger() -
         "open_embedder('default', blocking=True).embed_now(['hello'])\n"
         "assert logging.getLogger().handlers == [] and 'requests' not in sys.modules\n"
     )
-    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    process = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
+    assert (process.returncode, process.stdout, process.stderr) == (0, "", "")
 
 
 def test_nothing_of_a_text_is_logged(caplog: pytest.LogCaptureFixture) -> None:
@@ -130,16 +130,16 @@ def test_an_async_embedder_is_awaited_where_there_is_a_loop() -> None:
 
 
 def test_slow_work_goes_through_the_runtime() -> None:
-    seen: list[Any] = []
+    arguments: list[Any] = []
 
     async def offload(function: Any, *args: Any) -> Any:
-        seen.append(args)
+        arguments.append(args)
         return function(*args)
 
     embedder = open_embedder(letters, blocking=False)
     assert embedder is not None
     run_blocking(embedder.embed(["abc"], offload=offload))
-    assert seen == [(["abc"],)]
+    assert arguments == [(["abc"],)]
 
 
 @pytest.mark.parametrize("wrong", [[[1.0, 0, 0]], [[1.0], [1.0]], [[float("nan"), 0, 0], [1.0, 0, 0]], [1.0, 2.0]])
@@ -190,8 +190,8 @@ def test_a_question_finds_its_answer_in_another_language(tmp_path: Path) -> None
 def test_minilm_knows_a_paraphrase() -> None:
     embedder = open_embedder("minilm", blocking=True)
     assert embedder is not None
-    asked, same, other = embedder.embed_now(
+    question, same, other = embedder.embed_now(
         ["How do I reset my password?", "I forgot my login credentials", "The weather is lovely today"]
     )
-    assert asked.shape == (384,)
-    assert asked @ same > asked @ other + 0.3
+    assert question.shape == (384,)
+    assert question @ same > question @ other + 0.3

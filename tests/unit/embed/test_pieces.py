@@ -64,8 +64,8 @@ def test_a_text_has_the_ids_that_the_reference_gives(text: str) -> None:
 
 def test_vectors_are_those_of_the_published_weights() -> None:
     weights = reference()[1]
-    made = WordLlamaEmbedder().embed(TEXTS)
-    for text, vector in zip(TEXTS, made, strict=True):
+    vectors = WordLlamaEmbedder().embed(TEXTS)
+    for text, vector in zip(TEXTS, vectors, strict=True):
         # What no word is as long as is cut short before it is embedded.
         full = weights[expected(_words_of(text))].sum(axis=0)
         assert vector @ full / np.linalg.norm(full) > 0.9998
@@ -86,14 +86,14 @@ class Counting(Pieces):
 
 
 def test_work_grows_with_the_length_of_a_word_and_not_its_square() -> None:
-    looked = []
+    merges = []
     for size in (1_000, 8_000):
         counting = Counting((_FOLDER / "vocabulary.txt").read_bytes().decode().split("\n"))
         counting.encode("abracadabra" * (size // 11))
-        looked.append(counting.looked)
-    assert looked[1] < 10 * looked[0]
+        merges.append(counting.looked)
+    assert merges[1] < 10 * merges[0]
 
 
 def test_the_files_are_what_the_script_makes() -> None:
-    done = subprocess.run([sys.executable, ROOT / "scripts/make-vectors", "--check"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
+    process = subprocess.run([sys.executable, ROOT / "scripts/make-vectors", "--check"], capture_output=True, text=True)
+    assert process.returncode == 0, process.stdout

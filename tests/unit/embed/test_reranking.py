@@ -104,8 +104,8 @@ def test_a_function_and_an_object_are_rerankers() -> None:
 
     plain = opened(lambda query, texts: [1.0] * len(texts))
     assert plain.call("", TEXTS) == [1.0] * 3
-    made = opened(Lengths())
-    assert (made.name, made.time_limit, made.call("", ["abc"])) == ("lengths", 0.25, [3.0])
+    reranker = opened(Lengths())
+    assert (reranker.name, reranker.time_limit, reranker.call("", ["abc"])) == ("lengths", 0.25, [3.0])
 
 
 async def late(query: str, texts: Sequence[str]) -> list[float]:

@@ -26,14 +26,14 @@ MEANINGS = (
 
 def tokenizer(folder: Path) -> None:
     """Words and single characters to ids, a pair as `[CLS] a [SEP] b [SEP]`."""
-    made = Tokenizer(models.WordLevel({word: at for at, word in enumerate(WORDS)}, unk_token="[UNK]"))
-    made.normalizer = normalizers.Lowercase()
-    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    made.post_processor = processors.TemplateProcessing(
+    words_tokenizer = Tokenizer(models.WordLevel({word: at for at, word in enumerate(WORDS)}, unk_token="[UNK]"))
+    words_tokenizer.normalizer = normalizers.Lowercase()
+    words_tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    words_tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
     folder.mkdir(parents=True, exist_ok=True)
-    made.save(str(folder / "tokenizer.json"))
+    words_tokenizer.save(str(folder / "tokenizer.json"))
 
 
 def _table() -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
@@ -65,9 +65,9 @@ def encoder(folder: Path, *, inputs: Sequence[str] = ("input_ids", "attention_ma
         helper.make_node("MatMul", ["embedded", "layer"], ["last_hidden_state"]),
     ]
     out = helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, ["batch", "length", WIDTH])
-    held = [numpy_helper.from_array(_table(), "table"), numpy_helper.from_array(layer, "layer")]
+    initializers = [numpy_helper.from_array(_table(), "table"), numpy_helper.from_array(layer, "layer")]
     plain = folder / "onnx" / "model.onnx"
-    _saved(helper.make_graph(nodes, "encoder", values, [out], held), plain)
+    _saved(helper.make_graph(nodes, "encoder", values, [out], initializers), plain)
     if quantized:
         quantize_dynamic(str(plain), str(folder / "onnx" / "model_quantized.onnx"), weight_type=QuantType.QInt8)
     return folder
@@ -92,13 +92,13 @@ def cross_encoder(folder: Path) -> Path:
         helper.make_node("Mul", ["a", "b"], ["ab"]),
         helper.make_node("ReduceSum", ["ab", "axis1"], ["logits"], keepdims=1),
     ]
-    held = [
+    initializers = [
         numpy_helper.from_array(_table(), "table"),
         numpy_helper.from_array(np.array([1], np.int64), "axis1"),
         numpy_helper.from_array(np.array([2], np.int64), "axis2"),
     ]
     out = helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", 1])
-    _saved(helper.make_graph(nodes, "cross", values, [out], held), folder / "model.onnx")
+    _saved(helper.make_graph(nodes, "cross", values, [out], initializers), folder / "model.onnx")
     return folder
 
 

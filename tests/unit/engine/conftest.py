@@ -43,12 +43,12 @@ from memorist_testing.plugin import Run
 
 @pytest.fixture(params=["memory", "sqlite"])
 def store(request: pytest.FixtureRequest, runtime: Runtime, run: Run, tmp_path: Path) -> Iterator[Store]:
-    made: Store = MemoryStore()
+    opened: Store = MemoryStore()
     if request.param == "sqlite":
-        made = SqliteStore(str(tmp_path / "memory.db"), runtime=runtime, durability="normal")
-    run(made.open())
-    yield made
-    run(made.close())
+        opened = SqliteStore(str(tmp_path / "memory.db"), runtime=runtime, durability="normal")
+    run(opened.open())
+    yield opened
+    run(opened.close())
 
 
 @pytest.fixture
@@ -78,9 +78,9 @@ async def _fill(core: Core, user: str, mark: str) -> None:
     threads, facts = Threads(core), Facts(core)
     thread = f"{mark}-thread"
     await threads.create(ns, f"title {mark}", id=thread, metadata={"m": mark})
-    [said] = await threads.append(thread, f"I am {mark}, remember me", key=f"key-{mark}")
+    [statement] = await threads.append(thread, f"I am {mark}, remember me", key=f"key-{mark}")
     [answered] = await threads.append(thread, {"role": "assistant", "content": f"hello {mark}"})
-    source, first, last = said.message.id, said.message.seq, answered.message.seq
+    source, first, last = statement.message.id, statement.message.seq, answered.message.seq
     await facts.set(ns, f"name.{mark}", f"value {mark} one", source=source)
     await facts.set(ns, f"name.{mark}", f"value {mark} two", source=source)
     await facts.set("global", f"heard.{mark}", f"of {mark}", source=source)
@@ -130,13 +130,13 @@ def meanwhile(core: Core, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None
     """Lets another process write between the next read of a row and the write that follows it."""
 
     def arrange(kind: type[Any], work: Callable[[], Coroutine[Any, Any, Any]]) -> None:
-        get, left = core.store.get, [work]
+        get, remaining = core.store.get, [work]
 
-        async def interrupted(asked: type[Any], key: Any, *, now: int) -> Any:
-            found = await get(asked, key, now=now)
-            if asked is kind and left:
-                await left.pop()()
-            return found
+        async def interrupted(record_type: type[Any], key: Any, *, now: int) -> Any:
+            row = await get(record_type, key, now=now)
+            if record_type is kind and remaining:
+                await remaining.pop()()
+            return row
 
         monkeypatch.setattr(core.store, "get", interrupted)
 

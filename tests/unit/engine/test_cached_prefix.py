@@ -28,11 +28,11 @@ class _Threads:
         self.memory, self.attached = memory, attached
         self.thread = memory.threads.create("user:ada").id
 
-    def ask(self, said: str) -> Context:
-        return self.memory.context(said, thread=self.thread, system="You help.", budget=BUDGET, layout="cached")
+    def ask(self, text: str) -> Context:
+        return self.memory.context(text, thread=self.thread, system="You help.", budget=BUDGET, layout="cached")
 
-    def add(self, context: Context, said: str, answer: str) -> None:
-        spoken = Message(role="user", content=said)
+    def add(self, context: Context, text: str, answer: str) -> None:
+        spoken = Message(role="user", content=text)
         self.memory.threads.append(self.thread, context.attach(spoken) if self.attached else spoken)
         self.memory.threads.append(self.thread, {"role": "assistant", "content": answer})
 
@@ -43,11 +43,11 @@ class _Session:
     def __init__(self, memory: Memory) -> None:
         self.talk = memory.session(user="ada", system="You help.", budget=BUDGET).start()
 
-    def ask(self, said: str) -> Context:
-        return self.talk.context(said)
+    def ask(self, text: str) -> Context:
+        return self.talk.context(text)
 
-    def add(self, context: Context, said: str, answer: str) -> None:
-        self.talk.add(said, answer)
+    def add(self, context: Context, text: str, answer: str) -> None:
+        self.talk.add(text, answer)
 
 
 def _pairs(kind: str) -> Iterator[Pair]:
@@ -59,12 +59,12 @@ def _pairs(kind: str) -> Iterator[Pair]:
         for turn in range(TURNS):
             if turn % 40 == 20:
                 memory.facts.set("user:ada", "location", f"Town {turn}")
-            said = " ".join(dice.choices(WORDS, k=dice.randrange(4, 20))) + "?"
-            context = talk.ask(said)
+            text = " ".join(dice.choices(WORDS, k=dice.randrange(4, 20))) + "?"
+            context = talk.ask(text)
             if before is not None:
                 yield before, context, shared_prefix(before, context, COUNTER)
             before = context
-            talk.add(context, said, " ".join(dice.choices(WORDS, k=dice.randrange(5, 60))))
+            talk.add(context, text, " ".join(dice.choices(WORDS, k=dice.randrange(5, 60))))
 
 
 def _start(context: Context) -> int:
@@ -87,8 +87,8 @@ def test_a_request_begins_with_all_the_history_of_the_one_before(kind: str) -> N
         if _moved(before, after):
             steps += 1
             continue
-        kept = max((message.seq for message in before.history), default=0)
-        assert prefix.seq >= kept, "the history that both requests have is not at the beginning of both"
+        last_seq = max((message.seq for message in before.history), default=0)
+        assert prefix.seq >= last_seq, "the history that both requests have is not at the beginning of both"
         assert prefix.section in ("system", "profile", "history", "memory", "input")
     assert steps <= TURNS // 6, f"the beginning changed in {steps} of {TURNS} requests"
     assert sum(shares) / len(shares) > 0.7
@@ -98,7 +98,7 @@ def _check_recalled(context: Context) -> None:
     """What is recalled stands between history and question, and not in the history; a window is never nearly empty."""
     if context.memory_message is not None:
         assert context.view.index(context.memory_message) == len(context.view) - 2
-        held = {message.id for message in context.history if message.thread}
-        assert not held & {item.source for item in context.memory_items}
+        history_ids = {message.id for message in context.history if message.thread}
+        assert not history_ids & {item.source for item in context.memory_items}
     if context.summary_message is None and (context.account.dropped or context.account.unread):
         assert context.account.section_tokens["history"] >= 0.3 * BUDGET.request_tokens

@@ -79,25 +79,27 @@ def test_abbreviations_and_scripts_without_spaces() -> None:
 @given(st.text(alphabet="ab .!?\n#`-=é。1", max_size=400), st.integers(1, 30), st.integers(0, 10))
 def test_every_word_is_in_some_chunk_whatever_the_text(text: str, target: int, overlap: int) -> None:
     pieces = chunk(text, len, target_tokens=target, overlap_tokens=overlap)
-    covered = {place for piece in pieces for place in range(piece.start, piece.stop)}
-    assert {place for place, letter in enumerate(text) if not letter.isspace()} <= covered
+    covered = {index for piece in pieces for index in range(piece.start, piece.stop)}
+    assert {index for index, letter in enumerate(text) if not letter.isspace()} <= covered
     assert all(text[piece.start : piece.stop] == piece.text and piece.text for piece in pieces)
     assert [piece.start for piece in pieces] == sorted(piece.start for piece in pieces)
 
 
 async def test_a_document_comes_back_with_its_chunks(core: Core) -> None:
     documents = Documents(core)
-    made = await documents.add("global", "# Title\nSome text.", title="T", source="file://a", metadata={"lang": "en"})
-    assert await documents.get("global", made.id) == made
-    assert (made.title, made.source, made.metadata, made.chunks, made.trust) == (
+    document = await documents.add(
+        "global", "# Title\nSome text.", title="T", source="file://a", metadata={"lang": "en"}
+    )
+    assert await documents.get("global", document.id) == document
+    assert (document.title, document.source, document.metadata, document.chunks, document.trust) == (
         "T",
         "file://a",
         {"lang": "en"},
         1,
         "document",
     )
-    assert [piece.text for piece in await documents.chunks("global", made.id)] == ["# Title\nSome text."]
-    assert [job.item for job in await core.scan(Job, "index", "global")] == [f"document:{made.id}"]
+    assert [piece.text for piece in await documents.chunks("global", document.id)] == ["# Title\nSome text."]
+    assert [job.item for job in await core.scan(Job, "index", "global")] == [f"document:{document.id}"]
 
 
 async def test_the_same_source_replaces_and_unchanged_chunks_are_kept(core: Core, clock: FakeClock) -> None:
@@ -124,24 +126,27 @@ async def test_adding_the_very_same_again_writes_nothing(core: Core) -> None:
 
 async def test_equal_chunks_of_one_document_are_all_kept(core: Core) -> None:
     documents = Documents(core)
-    made = await documents.add("global", "# A\nSame.\n# A\nSame.\n# A\nSame.")
-    pieces = await documents.chunks("global", made.id)
+    document = await documents.add("global", "# A\nSame.\n# A\nSame.\n# A\nSame.")
+    pieces = await documents.chunks("global", document.id)
     assert [piece.position for piece in pieces] == [0, 1, 2]
     assert len({piece.id for piece in pieces}) == 3
 
 
 async def test_one_source_in_two_namespaces_is_two_documents(core: Core) -> None:
     documents = Documents(core)
-    one, two = await documents.add("user:a", "Text.", source="s"), await documents.add("user:b", "Text.", source="s")
-    assert one.id != two.id
+    first, second = (
+        await documents.add("user:a", "Text.", source="s"),
+        await documents.add("user:b", "Text.", source="s"),
+    )
+    assert first.id != second.id
 
 
 async def test_deleting_takes_chunks_entries_and_the_job_along(core: Core) -> None:
     documents = Documents(core)
-    made = await documents.add("global", "Text one. Text two.")
+    document = await documents.add("global", "Text one. Text two.")
     await _index(core)
-    assert await documents.delete("global", made.id) is True
-    assert await documents.delete("global", made.id) is False
+    assert await documents.delete("global", document.id) is True
+    assert await documents.delete("global", document.id) is False
     assert [await core.scan(Chunk), await core.scan(Entry), await core.scan(Job, "index")] == [[], [], []]
 
 
@@ -190,10 +195,10 @@ async def test_an_unchanged_chunk_is_not_even_written(core: Core, monkeypatch: p
     written: list[Any] = []
     apply = core.store.apply
 
-    async def seen(changes: Any, *, now: int) -> Any:
+    async def recording_apply(changes: Any, *, now: int) -> Any:
         written.extend(change.record for change in changes if isinstance(change, Put))
         return await apply(changes, now=now)
 
-    monkeypatch.setattr(core.store, "apply", seen)
+    monkeypatch.setattr(core.store, "apply", recording_apply)
     await documents.add("global", _section("One", 3) + _section("Two", 4), source="s")
     assert [record.heading for record in written if isinstance(record, Chunk)] == ["Two"]

@@ -97,11 +97,11 @@ async def test_a_user_whose_name_begins_like_another_ones_is_left_alone(core: Co
         await Threads(core).append(user, "hello")
     await Facts(core).set("global", "of ada#1", "x", source="ada#1#1")
     await Forgetting(core).forget(user="ada")
-    left = [fact.id for fact in await core.scan(Fact)]
-    assert left == ["global/of ada#1", "user:ada#1/k/1", "user:ada.x/k/1", "user:ada/b/k/1"]
-    assert {link.target.id for link in await core.scan(Link)} == set(left)
+    remaining = [fact.id for fact in await core.scan(Fact)]
+    assert remaining == ["global/of ada#1", "user:ada#1/k/1", "user:ada.x/k/1", "user:ada/b/k/1"]
+    assert {link.target.id for link in await core.scan(Link)} == set(remaining)
     subjects = {event.subject for event in await Audit(core).list(kind="fact")}
-    assert subjects == set(left)
+    assert subjects == set(remaining)
 
 
 async def test_a_message_takes_along_what_was_derived_and_the_summaries_over_it(core: Core, entry: MakeEntry) -> None:
@@ -216,11 +216,11 @@ async def test_a_forgetting_broken_off_is_finished_by_the_next(
 
 
 def _dies_after(apply: Any, calls: int) -> Any:
-    left = [calls]
+    calls_left = [calls]
 
     async def dying(changes: Any, *, now: int) -> Any:
-        left[0] -= 1
-        if left[0] < 0:
+        calls_left[0] -= 1
+        if calls_left[0] < 0:
             raise KeyboardInterrupt
         return await apply(changes, now=now)
 

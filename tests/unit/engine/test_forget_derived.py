@@ -24,10 +24,10 @@ from memorist.stores.base import Scan
 CANARY = "zqxcanary"
 
 
-async def _left(core: Core) -> list[str]:
+async def _tables_with_canary(core: Core) -> list[str]:
     """The tables in which the canary can still be read, expired rows included."""
     rows = {kind.table.name: await core.store.scan(Scan(kind, (core.org,)), now=0) for kind in RECORDS}
-    return [name for name, found in rows.items() if CANARY in repr(found)]
+    return [name for name, table_rows in rows.items() if CANARY in repr(table_rows)]
 
 
 def _of(core: Core, user: str) -> Core:
@@ -46,7 +46,7 @@ async def test_a_fact_out_of_reach_is_found_by_the_org_later(core: Core) -> None
     first = await Forgetting(_of(core, "ada")).forget(user="ada")
     assert not first.complete and await Facts(core).get("user:bob", "d") is not None
     assert (await Forgetting(core).forget(user="ada")).complete
-    assert await _left(core) == []
+    assert await _tables_with_canary(core) == []
 
 
 @pytest.mark.parametrize("is_used", [False, True])
@@ -66,7 +66,7 @@ async def test_a_thread_deleted_before_is_still_followed(core: Core, source: str
     await Facts(core).set("workflow:w", "d", CANARY, source=source.format(thread))
     await Threads(core).delete(thread)
     await Forgetting(core).forget(user="ada")
-    assert await _left(core) == []
+    assert await _tables_with_canary(core) == []
 
 
 async def test_a_thread_that_expired_is_still_followed(core: Core, clock: Any) -> None:
@@ -75,7 +75,7 @@ async def test_a_thread_that_expired_is_still_followed(core: Core, clock: Any) -
     clock.advance(61)
     await core.store.purge(now=core.now())
     await Forgetting(core).forget(user="ada")
-    assert await _left(core) == []
+    assert await _tables_with_canary(core) == []
 
 
 @pytest.mark.parametrize("kind", ["learning", "event"])
@@ -101,7 +101,7 @@ async def test_a_fact_deleted_before_is_still_followed(core: Core) -> None:
     await Facts(core).set("workflow:w", "d", CANARY, source="user:ada/name")
     await Facts(core).delete("user:ada", "name")
     await Forgetting(core).forget(user="ada")
-    assert await _left(core) == []
+    assert await _tables_with_canary(core) == []
 
 
 @pytest.mark.parametrize("deleted", [False, True])
@@ -113,7 +113,7 @@ async def test_a_document_is_followed(core: Core, source: str, deleted: bool) ->
     if deleted:
         await Documents(core).delete("user:ada", document.id)
     await Forgetting(core).forget(user="ada")
-    assert await _left(core) == []
+    assert await _tables_with_canary(core) == []
 
 
 async def test_a_chain_across_namespaces_goes_to_its_end(core: Core) -> None:
@@ -122,7 +122,7 @@ async def test_a_chain_across_namespaces_goes_to_its_end(core: Core) -> None:
     await Facts(core).set("agent:x", "b", CANARY, source="workflow:w/a")
     learning = await Learnings(core).add(f"likes {CANARY}", source="agent:x/b", user="bob")
     await Forgetting(core).forget(thread=thread)
-    assert await _left(core) == []
+    assert await _tables_with_canary(core) == []
     assert (await Learnings(core).add(learning.content, source="agent:x/b", user="bob")).status == "rejected"
 
 
@@ -131,7 +131,7 @@ async def test_nothing_is_written_from_a_forgotten_source(core: Core) -> None:
     await Forgetting(core).forget(user="ada")
     fact = await Facts(core).set("user:bob", "d", CANARY, source=f"{thread}#1")
     assert fact.status == "rejected"
-    assert await Facts(core).get("user:bob", "d") is None and await _left(core) == []
+    assert await Facts(core).get("user:bob", "d") is None and await _tables_with_canary(core) == []
 
 
 async def test_a_source_that_is_there_again_is_a_source_again(core: Core) -> None:
@@ -147,15 +147,15 @@ async def test_a_summary_in_the_making_is_not_written(core: Core, monkeypatch: p
     await Threads(core).append(thread, *(f"{CANARY} number {n} and much more to say about it" for n in range(60)))
     _while_summarising(monkeypatch, lambda: Forgetting(core).forget(user="ada"))
     assert await Folding(core).fold(thread, room_tokens=400) is None
-    assert await core.scan(Summary) == [] and await _left(core) == []
+    assert await core.scan(Summary) == [] and await _tables_with_canary(core) == []
 
 
 def _while_summarising(monkeypatch: pytest.MonkeyPatch, happens: Any) -> None:
     digest = Folding._digest
 
-    async def slow(self: Folding, *given: Any) -> Any:
+    async def slow(self: Folding, *arguments: Any) -> Any:
         await happens()
-        return await digest(self, *given)
+        return await digest(self, *arguments)
 
     monkeypatch.setattr(Folding, "_digest", slow)
 
@@ -195,11 +195,11 @@ async def test_a_preview_counts_what_goes_and_removes_nothing(core: Core) -> Non
     await Facts(core).set("user:ada", "a", CANARY, source=f"{thread}#1")
     await Facts(core).set("workflow:w", "b", CANARY, source="user:ada/a")
     before = [await core.scan(kind) for kind in RECORDS]
-    seen = await Forgetting(core).forget(user="ada", preview=True)
-    assert [await core.scan(kind) for kind in RECORDS] == before and seen.preview
-    done = await Forgetting(core).forget(user="ada")
-    assert seen.counts["facts"] == 2
-    assert {**seen.counts} == done.counts
+    preview = await Forgetting(core).forget(user="ada", preview=True)
+    assert [await core.scan(kind) for kind in RECORDS] == before and preview.preview
+    erasure = await Forgetting(core).forget(user="ada")
+    assert preview.counts["facts"] == 2
+    assert {**preview.counts} == erasure.counts
     assert (await Forgetting(core).forget(user="ada")).counts == {}
 
 
@@ -240,19 +240,19 @@ def test_forgetting_a_user_touches_no_other_whose_name_resembles_it(tmp_path: An
             memory.threads.append(f"talk-{user}", f"hello of {user}")
             memory.learnings.add(f"likes tea of {user}", user=user)
 
-        def seen(user: str) -> Any:
+        def belongings(user: str) -> Any:
             ns = f"user:{user}"
-            learned = [one.content for one in memory.learnings.list(user=user)]
-            said = [message.text for one in memory.threads.list(ns) for message in memory.threads.recent(one.id)]
-            return memory.facts.list(ns), memory.documents.list(ns), memory.records.scan(ns), said, learned
+            learned = [learning.content for learning in memory.learnings.list(user=user)]
+            texts = [message.text for thread in memory.threads.list(ns) for message in memory.threads.recent(thread.id)]
+            return memory.facts.list(ns), memory.documents.list(ns), memory.records.scan(ns), texts, learned
 
         for name in names:
             fill(name)
         for name in names:
-            before = {other: seen(other) for other in names if other != name}
+            before = {other: belongings(other) for other in names if other != name}
             memory.forget(user=name)
-            assert {other: seen(other) for other in before} == before
-            assert not any(seen(name))
+            assert {other: belongings(other) for other in before} == before
+            assert not any(belongings(name))
             fill(name)
 
 

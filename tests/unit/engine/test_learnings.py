@@ -14,9 +14,9 @@ from memorist_testing.plugin import Together
 
 
 async def test_a_learning_is_of_a_user_and_starts_at_half(ada: Core) -> None:
-    made = await Learnings(ada).add("Prefers tea")
-    assert (made.ns, made.confidence, made.type, made.usage_count) == ("user:ada", 0.5, "preference", 0)
-    assert await Learnings(ada).get(made.id) == made
+    learning = await Learnings(ada).add("Prefers tea")
+    assert (learning.ns, learning.confidence, learning.type, learning.usage_count) == ("user:ada", 0.5, "preference", 0)
+    assert await Learnings(ada).get(learning.id) == learning
 
 
 @pytest.mark.parametrize("again", ["prefers  TEA", "  Prefers\ttea\n", "Ｐｒｅｆｅｒｓ ｔｅａ"])
@@ -38,9 +38,9 @@ def test_folding_works_in_any_script() -> None:
 
 async def test_reinforce_and_weaken_follow_the_documented_rule(ada: Core) -> None:
     learnings = Learnings(ada)
-    made = await learnings.add("Likes short answers")
-    assert (await learnings.reinforce(made.id)).confidence == pytest.approx(0.6)
-    assert (await learnings.weaken(made.id)).confidence == pytest.approx(0.42)
+    learning = await learnings.add("Likes short answers")
+    assert (await learnings.reinforce(learning.id)).confidence == pytest.approx(0.6)
+    assert (await learnings.weaken(learning.id)).confidence == pytest.approx(0.42)
 
 
 async def test_a_correction_halves_what_it_contradicts_and_nothing_else(ada: Core) -> None:
@@ -48,9 +48,9 @@ async def test_a_correction_halves_what_it_contradicts_and_nothing_else(ada: Cor
     dark = await learnings.add("Prefers dark mode", confidence=0.8)
     other = await learnings.add("Lives in Rome", confidence=0.8)
     await learnings.add("Prefers light mode, not dark mode", type="correction")
-    lowered, kept = await learnings.get(dark.id), await learnings.get(other.id)
+    lowered, unchanged = await learnings.get(dark.id), await learnings.get(other.id)
     assert lowered is not None and lowered.confidence == pytest.approx(0.4)
-    assert kept is not None and kept.confidence == 0.8
+    assert unchanged is not None and unchanged.confidence == 0.8
 
 
 async def test_a_correction_can_name_what_it_corrects(ada: Core) -> None:
@@ -80,37 +80,37 @@ async def test_the_list_has_those_over_the_floor_most_used_first(ada: Core) -> N
 
 async def test_a_use_remembers_when(ada: Core, clock: FakeClock) -> None:
     learnings = Learnings(ada)
-    made = await learnings.add("Uses vim", confidence=0.9)
+    learning = await learnings.add("Uses vim", confidence=0.9)
     clock.advance(60)
-    await learnings.used([made.id, "no such id"])
-    used = await learnings.get(made.id)
+    await learnings.used([learning.id, "no such id"])
+    used = await learnings.get(learning.id)
     assert used is not None and used.last_used == clock()
 
 
 async def test_concurrent_uses_are_all_counted(ada: Core, together: Together) -> None:
     learnings = Learnings(ada)
-    made = await learnings.add("Uses vim")
-    await together([lambda: learnings.used([made.id])] * 20)
-    used = await learnings.get(made.id)
+    learning = await learnings.add("Uses vim")
+    await together([lambda: learnings.used([learning.id])] * 20)
+    used = await learnings.get(learning.id)
     assert used is not None and used.usage_count == 20
 
 
 async def test_a_deleted_learning_does_not_come_back_from_a_derivation(ada: Core) -> None:
-    made = await Learnings(ada).add("Owes money", source="t#1")
-    assert await Learnings(ada).delete(made.id) is True
-    assert await Learnings(ada).delete(made.id) is False
+    learning = await Learnings(ada).add("Owes money", source="t#1")
+    assert await Learnings(ada).delete(learning.id) is True
+    assert await Learnings(ada).delete(learning.id) is False
     processor = ada.narrowed(ada.scope.narrow(actor="processor"))
     again = await Learnings(processor).add("owes MONEY")
     assert again.status == "rejected"
-    assert await Learnings(ada).get(made.id) is None
+    assert await Learnings(ada).get(learning.id) is None
     assert (await Learnings(ada).add("owes money")).status == "active"
 
 
 async def test_adding_writes_lineage_a_job_and_a_trace_together(ada: Core) -> None:
-    made = await Learnings(ada).add("Prefers tea", source="t#1")
-    assert [link.target.id for link in await ada.scan(Link, "", "t", "message", "1")] == [f"user:ada/{made.id}"]
-    assert [job.item for job in await ada.scan(Job, "index", "user:ada")] == [f"learning:{made.id}"]
-    events = await Audit(ada).list(subject=f"user:ada/{made.id}")
+    learning = await Learnings(ada).add("Prefers tea", source="t#1")
+    assert [link.target.id for link in await ada.scan(Link, "", "t", "message", "1")] == [f"user:ada/{learning.id}"]
+    assert [job.item for job in await ada.scan(Job, "index", "user:ada")] == [f"learning:{learning.id}"]
+    events = await Audit(ada).list(subject=f"user:ada/{learning.id}")
     assert [(event.action, event.source, event.user) for event in events] == [("add", "t#1", "ada")]
 
 
@@ -125,8 +125,8 @@ async def test_a_batch_sees_its_own_learnings(core: Core, ada: Core) -> None:
 
 
 async def test_a_handle_of_no_user_keeps_learnings_of_everyone(core: Core, ada: Core) -> None:
-    made = await Learnings(core).add("Answers should cite their sources")
-    assert made.ns == "global"
+    learning = await Learnings(core).add("Answers should cite their sources")
+    assert learning.ns == "global"
     assert await Learnings(ada).list(min_confidence=0) == []
 
 
@@ -147,8 +147,8 @@ async def test_bad_learnings_are_refused(ada: Core) -> None:
 async def test_a_reinforcement_between_read_and_write_is_not_lost(
     ada: Core, elsewhere: Core, meanwhile: Callable[..., None]
 ) -> None:
-    made = await Learnings(ada).add("Prefers tea")
-    meanwhile(Learning, lambda: Learnings(elsewhere).reinforce(made.id))
-    assert (await Learnings(ada).reinforce(made.id)).confidence == pytest.approx(0.68)
-    meanwhile(Learning, lambda: Learnings(elsewhere).reinforce(made.id))
+    learning = await Learnings(ada).add("Prefers tea")
+    meanwhile(Learning, lambda: Learnings(elsewhere).reinforce(learning.id))
+    assert (await Learnings(ada).reinforce(learning.id)).confidence == pytest.approx(0.68)
+    meanwhile(Learning, lambda: Learnings(elsewhere).reinforce(learning.id))
     assert (await Learnings(ada).add("prefers tea")).confidence == pytest.approx(0.7952)

@@ -201,18 +201,18 @@ def _run(memory: Memory, item: Any = "item", **options: Any) -> None:
         task.complete(item)
 
 
-def _say(memory: Memory, said: Any) -> None:
+def _say(memory: Memory, content: Any) -> None:
     with memory.session() as talk:
-        talk.add(said, "answer")
+        talk.add(content, "answer")
 
 
 @pytest.fixture
 def memory() -> Iterator[Memory]:
-    with Memory("memory://", embedder=None, counter="estimate", worker=False, clock=FakeClock()) as made:
-        made.threads.create(USER, id="t")
-        made.threads.append("t", "I live in Lisbon.")
-        made.facts.set(USER, "known", 1)
-        yield made
+    with Memory("memory://", embedder=None, counter="estimate", worker=False, clock=FakeClock()) as opened:
+        opened.threads.create(USER, id="t")
+        opened.threads.append("t", "I live in Lisbon.")
+        opened.facts.set(USER, "known", 1)
+        yield opened
 
 
 @pytest.mark.filterwarnings("ignore::memorist.types.NothingLasts")

@@ -87,11 +87,11 @@ async def test_many_rows_are_exported_in_pages(core: Core, other: Core, tmp_path
     at = core.at()
     links = [Link.of(core.org, Ref("source", key=f"s{i:05d}"), Ref("fact", "global", "t"), at) for i in range(1203)]
     await core.apply(*(Load(link) for link in links))
-    seen: list[tuple[int, int | None]] = []
-    await Portable(core).export(tmp_path / "a.jsonl", progress=lambda done, total: seen.append((done, total)))
-    assert seen == [(500, None), (1000, None), (1203, None)]
-    await Portable(other).import_(tmp_path / "a.jsonl", progress=lambda done, total: seen.append((done, total)))
-    assert seen[3:] == [(500, 1203), (1000, 1203), (1203, 1203)]
+    steps: list[tuple[int, int | None]] = []
+    await Portable(core).export(tmp_path / "a.jsonl", progress=lambda count, total: steps.append((count, total)))
+    assert steps == [(500, None), (1000, None), (1203, None)]
+    await Portable(other).import_(tmp_path / "a.jsonl", progress=lambda count, total: steps.append((count, total)))
+    assert steps[3:] == [(500, 1203), (1000, 1203), (1203, 1203)]
 
 
 async def test_a_broken_off_import_goes_on_where_it_stopped(core: Core, other: Core, tmp_path: Path) -> None:
@@ -103,8 +103,8 @@ async def test_a_broken_off_import_goes_on_where_it_stopped(core: Core, other: C
     )
     await Portable(core).export(tmp_path / "a.jsonl")
 
-    def stop(done: int, total: int | None) -> None:
-        if done == 1000:
+    def stop(count: int, total: int | None) -> None:
+        if count == 1000:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -123,19 +123,19 @@ async def test_a_damaged_file_names_its_line_and_changes_nothing(
     path = tmp_path / "a.jsonl"
     await Portable(core).export(path)
     lines = path.read_bytes().splitlines(keepends=True)
-    place = 9
+    index = 9
     changed = {
-        "flip": lambda: lines.__setitem__(place, lines[place].replace(b"text", b"tezt", 1)),
-        "cut line": lambda: lines.__setitem__(place, lines[place][:20] + b"\n"),
-        "cut file": lambda: lines.__delitem__(slice(place, None)),
-        "drop line": lambda: lines.__delitem__(place),
-        "not json": lambda: lines.__setitem__(place, b"hello\n"),
-        "add": lambda: lines.append(lines[place]),
-        "table": lambda: lines.__setitem__(place, lines[place].replace(b'"table":"', b'"table":"x', 1)),
+        "flip": lambda: lines.__setitem__(index, lines[index].replace(b"text", b"tezt", 1)),
+        "cut line": lambda: lines.__setitem__(index, lines[index][:20] + b"\n"),
+        "cut file": lambda: lines.__delitem__(slice(index, None)),
+        "drop line": lambda: lines.__delitem__(index),
+        "not json": lambda: lines.__setitem__(index, b"hello\n"),
+        "add": lambda: lines.append(lines[index]),
+        "table": lambda: lines.__setitem__(index, lines[index].replace(b'"table":"', b'"table":"x', 1)),
         "empty": lambda: lines.clear(),
     }
     changed[damage]()
-    line = {"cut file": place + 1, "drop line": len(lines), "add": len(lines), "empty": 1}.get(damage, place + 1)
+    line = {"cut file": index + 1, "drop line": len(lines), "add": len(lines), "empty": 1}.get(damage, index + 1)
     path.write_bytes(b"".join(lines))
     with pytest.raises(CorruptRecord, match=f"line {line} ") as caught:
         await Portable(other).import_(path)
@@ -163,7 +163,7 @@ async def test_an_export_is_private_and_complete_or_not_there(
     monkeypatch.setattr(core.store, "scan", broken)
     with pytest.raises(KeyboardInterrupt):
         await Portable(core).export(tmp_path / "b.jsonl")
-    assert [found for found in os.listdir(tmp_path) if "jsonl" in found] == ["a.jsonl"]
+    assert [name for name in os.listdir(tmp_path) if "jsonl" in name] == ["a.jsonl"]
 
 
 async def test_a_users_handle_cannot_take_the_whole_org(ada: Core, tmp_path: Path) -> None:
@@ -223,12 +223,12 @@ async def test_what_could_not_be_typed_is_not_imported(
 
 async def test_an_export_follows_no_planted_link_and_keeps_no_mode(core: Core, tmp_path: Path) -> None:
     await Facts(core).set("user:ada", "k", "v")
-    mine, target = tmp_path / "precious", tmp_path / "x.jsonl"
-    mine.write_text("precious")
-    (tmp_path / "x.jsonl.part").symlink_to(mine)
-    target.symlink_to(mine)
+    precious, target = tmp_path / "precious", tmp_path / "x.jsonl"
+    precious.write_text("precious")
+    (tmp_path / "x.jsonl.part").symlink_to(precious)
+    target.symlink_to(precious)
     await Portable(core).export(target)
-    assert mine.read_text() == "precious"
+    assert precious.read_text() == "precious"
     assert not target.is_symlink()
     assert target.stat().st_mode & 0o777 == 0o600
 

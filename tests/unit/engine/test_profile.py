@@ -31,9 +31,9 @@ async def test_a_profile_is_read_in_two_range_reads(core: Core, monkeypatch: pyt
     reads: list[str] = []
     scan = core.store.scan
 
-    async def counted(asked: Scan[Any], *, now: int) -> list[Any]:
-        reads.append(asked.kind.__name__)
-        return await scan(asked, now=now)
+    async def counted(query: Scan[Any], *, now: int) -> list[Any]:
+        reads.append(query.kind.__name__)
+        return await scan(query, now=now)
 
     monkeypatch.setattr(core.store, "scan", counted)
     await Profile(core).get("ada")

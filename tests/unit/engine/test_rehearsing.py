@@ -35,9 +35,9 @@ def test_a_rehearsal_counts_no_use_and_supposes_a_fact() -> None:
         memory.facts.set("user:ada", "location", "Porto")
         core = memory._core
         facts = run_blocking(supposing(core, "user:ada", "location", "Lisbon"))
-        said = run_blocking(Rehearsal(core, Supposed(facts=facts)).assemble(Request(input="Where do I live?")))
-        assert any("Lisbon" in line.text for line in said.profile)
-        assert not any("Porto" in line.text for line in said.profile)
+        context = run_blocking(Rehearsal(core, Supposed(facts=facts)).assemble(Request(input="Where do I live?")))
+        assert any("Lisbon" in line.text for line in context.profile)
+        assert not any("Porto" in line.text for line in context.profile)
         assert memory.facts.get("user:ada", "location").value == "Porto"  # type: ignore[union-attr]  # it is there
         assert memory.learnings.list()[0].usage_count == 0
         memory.context("Where do I live?")
@@ -56,9 +56,9 @@ def test_a_rehearsal_stops_at_a_turn_and_knows_the_facts_of_then() -> None:
         assert then is not None and then.created_at is not None
         facts = run_blocking(facts_at(core, ["user:ada"], then.created_at))
         supposed = Supposed(facts=facts, thread=thread, until=3, at=then.created_at)
-        made = run_blocking(Rehearsal(core, supposed).assemble(Request(input="said 3", thread=thread)))
-        assert [message.text for message in made.history] == ["said 1", "said 2"]
-        assert any("Lisbon" in line.text for line in made.profile)
+        context = run_blocking(Rehearsal(core, supposed).assemble(Request(input="said 3", thread=thread)))
+        assert [message.text for message in context.history] == ["said 1", "said 2"]
+        assert any("Lisbon" in line.text for line in context.profile)
         assert [message.seq for message in run_blocking(turns_of(core, thread))] == [5, 3, 1]
 
 
@@ -106,8 +106,10 @@ def test_a_derivation_over_a_correction_is_found() -> None:
         assert run_blocking(replaced_corrections(memory._core)) == []
         memory.threads.append(thread, {"role": "user", "content": "I live in Porto."})
         memory.jobs.drain()
-        found = run_blocking(replaced_corrections(memory._core))
-        assert [(one.fact.value, one.correction.value) for one in found] == [("Porto", "Lisbon")]
+        replaced = run_blocking(replaced_corrections(memory._core))
+        assert [(replacement.fact.value, replacement.correction.value) for replacement in replaced] == [
+            ("Porto", "Lisbon")
+        ]
         assert any("replaced a correction" in problem for problem in memory.doctor().problems)
 
 
@@ -116,8 +118,8 @@ def test_a_message_is_pinned_and_let_go() -> None:
         thread = memory.threads.create("user:ada").id
         memory.threads.append(thread, *({"role": "user", "content": f"note {n} " * 20} for n in range(30)))
         assert memory.threads.pin(f"{thread}#1").pinned
-        sent = memory.context("now", thread=thread, budget=400, recall=False)
-        assert sent.history[0].seq == 1
+        context = memory.context("now", thread=thread, budget=400, recall=False)
+        assert context.history[0].seq == 1
         memory.threads.pin(f"{thread}#1", pinned=False)
         assert memory.context("now", thread=thread, budget=400, recall=False).history[0].seq > 1
         with pytest.raises(NotFound):
@@ -127,8 +129,8 @@ def test_a_message_is_pinned_and_let_go() -> None:
 def test_what_was_corrected_back_is_true_again() -> None:
     with _memory(extract="auto") as memory:
         thread = memory.threads.create("user:ada").id
-        for place in ("Lisbon", "Porto"):
-            memory.threads.append(thread, {"role": "user", "content": f"I live in {place}."})
+        for city in ("Lisbon", "Porto"):
+            memory.threads.append(thread, {"role": "user", "content": f"I live in {city}."})
             memory.jobs.drain()
         marks = {hit.text: hit.superseded_by for hit in memory.recall("Where does Ada live?", kinds="message")}
         assert marks["I live in Lisbon."] is not None

@@ -60,8 +60,8 @@ def test_unchanged_settings_are_written_once(tmp_path: Path) -> None:
 
 def test_the_report_of_a_request_leaves_the_settings_as_they_are(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
-        made = memory.context("Where?", thread="talk", budget=2000)
-        memory.threads.report("talk", {"input_tokens": 10, "output_tokens": 2}, pieces=made.pieces)
+        context = memory.context("Where?", thread="talk", budget=2000)
+        memory.threads.report("talk", {"input_tokens": 10, "output_tokens": 2}, pieces=context.pieces)
         settings = settings_of(memory, "talk")
         assert settings is not None and settings.budget["total"] == 2000
         memory.context("Where?", thread="talk", budget=2500)

@@ -61,8 +61,8 @@ async def test_there_is_nothing_to_resume_before_the_first_save(tasks: Tasks) ->
 
 async def test_saving_again_replaces_and_keeps_history(tasks: Tasks) -> None:
     for step in range(1, 6):
-        done = [f"item {i}" for i in range(step)]
-        await tasks.save(Checkpoint(task_id="t", step=step, state={"n": step}, completed_subtasks=tuple(done)))
+        completed = [f"item {i}" for i in range(step)]
+        await tasks.save(Checkpoint(task_id="t", step=step, state={"n": step}, completed_subtasks=tuple(completed)))
     now = await tasks.resume("t")
     assert now is not None and (now.step, now.state, now.version) == (5, {"n": 5}, 5)
     past = await tasks.history("t", 3)
@@ -76,8 +76,8 @@ async def test_saving_again_replaces_and_keeps_history(tasks: Tasks) -> None:
 async def test_a_subtask_can_become_incomplete_again(tasks: Tasks) -> None:
     await tasks.save(Checkpoint(task_id="t", completed_subtasks=("a", "b")))
     await tasks.save(Checkpoint(task_id="t", completed_subtasks=("b",)))
-    found = await tasks.resume("t")
-    assert found is not None and found.completed_subtasks == ("b",)
+    checkpoint = await tasks.resume("t")
+    assert checkpoint is not None and checkpoint.completed_subtasks == ("b",)
 
 
 async def test_expect_refuses_a_task_that_moved_on(core: Core, tasks: Tasks) -> None:
@@ -87,16 +87,16 @@ async def test_expect_refuses_a_task_that_moved_on(core: Core, tasks: Tasks) -> 
         await tasks.save(Checkpoint(task_id="t", state=3), expect=first.version)
     with pytest.raises(Conflict):
         await tasks.save(Checkpoint(task_id="new", state=3), expect=1)
-    found = await tasks.resume("t")
-    assert found is not None and found.state == 2
+    checkpoint = await tasks.resume("t")
+    assert checkpoint is not None and checkpoint.state == 2
 
 
 async def test_two_handles_saving_in_turn_both_win(core: Core, tasks: Tasks) -> None:
     other = Tasks(core)
     for number in range(6):
         await (tasks, other)[number % 2].save(Checkpoint(task_id="t", step=number, state={"log": list(range(number))}))
-    found = await tasks.resume("t")
-    assert found is not None and (found.step, found.state) == (5, {"log": [0, 1, 2, 3, 4]})
+    checkpoint = await tasks.resume("t")
+    assert checkpoint is not None and (checkpoint.step, checkpoint.state) == (5, {"log": [0, 1, 2, 3, 4]})
 
 
 async def test_tasks_are_listed_by_namespace_without_their_states(tasks: Tasks) -> None:
@@ -123,7 +123,7 @@ async def test_deleting_removes_the_steps_too(core: Core, tasks: Tasks) -> None:
 
 
 async def test_a_run_skips_what_is_complete(tasks: Tasks) -> None:
-    seen: list[str] = []
+    handled: list[str] = []
     with pytest.raises(ZeroDivisionError):
         async with tasks.run("t", state={"sum": 0}) as task:
             for item in task.remaining(["a", "b", "c"]):
@@ -135,12 +135,12 @@ async def test_a_run_skips_what_is_complete(tasks: Tasks) -> None:
     async with tasks.run("t") as task:
         assert (task.step, task.state) == (2, {"sum": 2})
         for item in task.remaining(["a", "b", "c"]):
-            seen.append(item)
+            handled.append(item)
             await task.complete(item, state={"sum": 3})
         assert list(task.remaining(["a", "b", "c"])) == []
-    assert seen == ["c"]
-    found = await tasks.resume("t")
-    assert found is not None and (found.status, found.step, found.state) == ("done", 3, {"sum": 3})
+    assert handled == ["c"]
+    checkpoint = await tasks.resume("t")
+    assert checkpoint is not None and (checkpoint.status, checkpoint.step, checkpoint.state) == ("done", 3, {"sum": 3})
 
 
 async def test_items_may_be_anything_with_a_name(tasks: Tasks) -> None:
@@ -160,8 +160,8 @@ async def test_a_step_and_its_effects_are_one_commit(core: Core, tasks: Tasks) -
         await engine(batch).threads.append("log", "did a")
         assert await Facts(core).get("global", "a") is None
         await task.complete("a")
-    found = await Facts(core).get("global", "a")
-    assert found is not None and found.value == 1
+    effect = await Facts(core).get("global", "a")
+    assert effect is not None and effect.value == 1
     assert [message.content for message in await Threads(core).recent("log")] == ["did a"]
 
 
@@ -185,8 +185,8 @@ async def test_an_append_already_done_under_its_key_does_not_stop_the_step(core:
         await engine(batch).threads.append("log", "did a", key="a")
         await engine(batch).facts.set("global", "a", 1)
         await task.complete("a")
-    found = await tasks.resume("t")
-    assert found is not None and found.completed_subtasks == ("a",)
+    checkpoint = await tasks.resume("t")
+    assert checkpoint is not None and checkpoint.completed_subtasks == ("a",)
     assert len(await Threads(core).recent("log")) == 1
     assert await Facts(core).get("global", "a") is not None
 
@@ -214,8 +214,8 @@ async def test_a_worker_that_lost_its_lease_writes_nothing(core: Core, tasks: Ta
         clock.advance(-30)  # its own clock may even say that the lease is still running
         await stale_writes(core, stale)
         clock.advance(30)
-    found = await tasks.resume("t")
-    assert found is not None and (found.state, found.completed_subtasks) == (["new"], ("a", "b"))
+    checkpoint = await tasks.resume("t")
+    assert checkpoint is not None and (checkpoint.state, checkpoint.completed_subtasks) == (["new"], ("a", "b"))
     assert await Facts(core).get("global", "stale") is None
 
 
@@ -261,8 +261,8 @@ async def test_an_error_lets_go_of_the_lease_at_once(core: Core, tasks: Tasks) -
     with pytest.raises(ZeroDivisionError):
         async with tasks.run("t"):
             raise ZeroDivisionError
-    found = await tasks.resume("t")
-    assert found is not None and found.status == "failed"
+    checkpoint = await tasks.resume("t")
+    assert checkpoint is not None and checkpoint.status == "failed"
     async with Tasks(core).run("t"):
         pass
 
@@ -291,8 +291,8 @@ async def test_update_and_extend_save_the_same_as_a_whole_state(tasks: Tasks) ->
             await task.complete("d", extend={"n": [1]})
         with pytest.raises(UsageError, match="either"):
             await task.complete("d", {"n": 5}, update={"n": 6})
-    found = await tasks.resume("t")
-    assert found is not None and found.state == {"log": [{"x": 1}, 2, 3], "n": 1, "inner": {"a": 2}}
+    checkpoint = await tasks.resume("t")
+    assert checkpoint is not None and checkpoint.state == {"log": [{"x": 1}, 2, 3], "n": 1, "inner": {"a": 2}}
 
 
 @pytest.mark.parametrize(("keep", "readable"), [("latest", 1), (5, 5)])
@@ -334,8 +334,8 @@ async def test_a_state_over_the_limit_is_refused_and_the_task_goes_on(tasks: Tas
             await task.complete("a", {"when": timedelta(1)})
         assert not task.is_complete("a")
         await task.complete("b", "still fine")
-    found = await tasks.resume("t")
-    assert found is not None and (found.state, found.completed_subtasks) == ("still fine", ("b",))
+    checkpoint = await tasks.resume("t")
+    assert checkpoint is not None and (checkpoint.state, checkpoint.completed_subtasks) == ("still fine", ("b",))
 
 
 async def test_a_change_that_takes_the_state_over_the_limit_is_refused(tasks: Tasks) -> None:
@@ -346,8 +346,8 @@ async def test_a_change_that_takes_the_state_over_the_limit_is_refused(tasks: Ta
             await task.complete("a", update={"b": half})
         assert task.state == {"a": half}
         await task.complete("b", update={"a": "short"})
-    found = await tasks.resume("t")
-    assert found is not None and (found.state, found.completed_subtasks) == ({"a": "short"}, ("b",))
+    checkpoint = await tasks.resume("t")
+    assert checkpoint is not None and (checkpoint.state, checkpoint.completed_subtasks) == ({"a": "short"}, ("b",))
 
 
 async def test_history_reaches_back_over_several_snapshots(core: Core, tasks: Tasks) -> None:
@@ -446,8 +446,8 @@ async def test_a_step_whose_effects_fail_is_not_complete(core: Core, tasks: Task
         assert not task.is_complete("a") and list(task.remaining(["a"])) == ["a"]
         task.batch()
         await task.complete("b")
-    found = await tasks.resume("t")
-    assert found is not None and found.completed_subtasks == ("b",)
+    checkpoint = await tasks.resume("t")
+    assert checkpoint is not None and checkpoint.completed_subtasks == ("b",)
 
 
 async def test_an_id_that_another_user_holds_is_refused_without_trying_again(
@@ -463,8 +463,8 @@ async def test_an_id_that_another_user_holds_is_refused_without_trying_again(
     with pytest.raises(Conflict, match="choose another id"):
         async with Tasks(ada).run("t", ns="user:ada"):
             pass
-    found = await tasks.resume("t")
-    assert found is not None and (found.state, found.version) == (1, 1)
+    checkpoint = await tasks.resume("t")
+    assert checkpoint is not None and (checkpoint.state, checkpoint.version) == (1, 1)
 
 
 async def test_a_heartbeat_does_not_depend_on_what_the_batch_has_collected(core: Core, tasks: Tasks) -> None:

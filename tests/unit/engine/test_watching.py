@@ -17,9 +17,9 @@ def test_no_notice_names_a_forgotten_user_and_watchers_hear_of_the_end(tmp_path:
     ):
         memory.facts.set("user:ada", "city", "Lisbon")
         memory.facts.set("user:ben", "city", "Rome")
-        assert {one.namespace for one in changes.next(timeout=30)} == {"user:ada", "user:ben"}
+        assert {notice.namespace for notice in changes.next(timeout=30)} == {"user:ada", "user:ben"}
         memory.forget(user="ada")
-        assert [one.namespace for one in changes.next(timeout=30)] == ["user:ada"]
+        assert [notice.namespace for notice in changes.next(timeout=30)] == ["user:ada"]
         assert changes.next(timeout=0) == []
-        left = run_blocking(memory._core.scan(ChangeNotice))
-        assert [(notice.kind, notice.ns) for notice in left] == [("fact", "user:ben")]
+        notices = run_blocking(memory._core.scan(ChangeNotice))
+        assert [(notice.kind, notice.ns) for notice in notices] == [("fact", "user:ben")]

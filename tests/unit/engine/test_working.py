@@ -113,8 +113,8 @@ async def test_a_subclass_adds_fields_and_checks_them(ada: Core) -> None:
     shop = WorkingMemory(ada).template(Shop)
     await shop.set(Shop(cart=["tea"], total=3))
     await WorkingMemory(ada).update(scratchpad="seen by both")
-    found = await shop.get()
-    assert found == Shop(cart=["tea"], total=3, scratchpad="seen by both")
+    document = await shop.get()
+    assert document == Shop(cart=["tea"], total=3, scratchpad="seen by both")
 
 
 @pytest.mark.parametrize(

@@ -26,9 +26,9 @@ def test_the_corpus_is_large_enough() -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_nothing_planted_is_extracted(family: str) -> None:
     planted = {
-        row["id"]: found
+        row["id"]: items
         for row in ROWS
-        if row["family"] == family and (found := extract(as_message(row["message"]), at=AT, owner=["ada"]))
+        if row["family"] == family and (items := extract(as_message(row["message"]), at=AT, owner=["ada"]))
     }
     assert planted == {}
 

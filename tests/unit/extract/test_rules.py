@@ -469,8 +469,8 @@ def test_retiring_ends_the_employer() -> None:
 
 
 def test_two_people_with_one_relation_have_a_key_each() -> None:
-    found = facts("My friend Alex is here. My friend Ryan is not.")
-    assert found == {"relation.friend.alex": "Alex", "relation.friend.ryan": "Ryan"}
+    people = facts("My friend Alex is here. My friend Ryan is not.")
+    assert people == {"relation.friend.alex": "Alex", "relation.friend.ryan": "Ryan"}
 
 
 @pytest.mark.parametrize(

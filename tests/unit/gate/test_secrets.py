@@ -16,7 +16,7 @@ from memorist.records import Fact
 ALPHABET = string.ascii_letters + string.digits
 
 
-def made(kind: str, dice: random.Random) -> str:
+def random_secret(kind: str, dice: random.Random) -> str:
     """A random secret of a kind."""
     some = lambda size, signs=ALPHABET: "".join(dice.choices(signs, k=size))  # noqa: E731
     makers = {
@@ -65,7 +65,7 @@ KINDS = (
 def test_a_secret_is_found_in_a_sentence_and_gone_once_masked(kind: str) -> None:
     dice = random.Random(kind)
     for _ in range(10):
-        secret = made(kind, dice)
+        secret = random_secret(kind, dice)
         text = f"Hi, for the deployment use {secret} and tell nobody."
         masked, kinds = mask_secrets(text)
         assert kinds == [kind]

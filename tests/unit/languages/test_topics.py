@@ -18,8 +18,8 @@ def test_every_key_has_a_topic(key: str) -> None:
 
 
 def test_the_longest_known_beginning_of_a_key_is_its_topic() -> None:
-    found = {key: topic_of(key) for key in ("allergy.peanuts", "uses.tool.git", "uses.editor", "my.blood_type")}
-    assert {key: topic and topic.name for key, topic in found.items()} == {
+    topics = {key: topic_of(key) for key in ("allergy.peanuts", "uses.tool.git", "uses.editor", "my.blood_type")}
+    assert {key: topic and topic.name for key, topic in topics.items()} == {
         "allergy.peanuts": "allergy",
         "uses.tool.git": "tool",
         "uses.editor": "uses",
@@ -29,7 +29,7 @@ def test_the_longest_known_beginning_of_a_key_is_its_topic() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "told"),
+    ("key", "value", "text"),
     [
         ("location", "Porto", "lives in Porto"),
         ("name", "Ada", "name: Ada"),
@@ -49,10 +49,10 @@ def test_the_longest_known_beginning_of_a_key_is_its_topic() -> None:
         ("location.office", "Linz", "location office: Linz"),
     ],
 )
-def test_a_fact_is_told_without_its_subject(key: str, value: object, told: str) -> None:
+def test_a_fact_is_told_without_its_subject(key: str, value: object, text: str) -> None:
     topic = topic_of(key)
     assert topic is not None
-    assert topic.tell_value(value, key) == told
+    assert topic.tell_value(value, key) == text
 
 
 def test_facts_of_things_are_not_single() -> None:

@@ -18,10 +18,10 @@ def test_possessives_and_contractions_do_not_make_terms_of_their_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "asked"), [("café", "cafe"), ("Ｆｕｌｌ width", "full"), ("naïve", "naive"), ("ﬁne", "fine")]
+    ("written", "query"), [("café", "cafe"), ("Ｆｕｌｌ width", "full"), ("naïve", "naive"), ("ﬁne", "fine")]
 )
-def test_accents_and_widths_do_not_matter(written: str, asked: str) -> None:
-    assert set(tokens(asked)) <= set(tokens(written))
+def test_accents_and_widths_do_not_matter(written: str, query: str) -> None:
+    assert set(tokens(query)) <= set(tokens(written))
 
 
 def test_scripts_without_spaces_become_pairs_of_characters() -> None:
@@ -66,9 +66,9 @@ def test_other_languages_are_stemmed_as_they_should_be() -> None:
 
 
 def test_a_short_question_is_read_in_both_languages() -> None:
-    asked = query_terms("Wo sind die Häuser")
-    assert tokens("Häuser", "de")[0] in asked
-    assert tokens("Häuser", "en")[0] in asked
+    terms = query_terms("Wo sind die Häuser")
+    assert tokens("Häuser", "de")[0] in terms
+    assert tokens("Häuser", "en")[0] in terms
 
 
 def test_an_endless_word_is_cut() -> None:
@@ -77,10 +77,10 @@ def test_an_endless_word_is_cut() -> None:
 
 @given(st.text())
 def test_terms_are_safe_for_any_engine_and_always_the_same(text: str) -> None:
-    found = tokens(text)
-    assert found == tokens(text)
-    assert token_string(text).split(" ") == (found or [""])
-    for term in found:
+    terms = tokens(text)
+    assert terms == tokens(text)
+    assert token_string(text).split(" ") == (terms or [""])
+    for term in terms:
         assert term
         assert not set(term) & set(" \t\n\"'*():^-+{}")
 
@@ -96,12 +96,12 @@ def test_normalising_twice_changes_nothing_more(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("language", "one", "many"),
+    ("language", "singular", "plural"),
     [
         ("danish", "cykel", "cykler"), ("danish", "artikel", "artikler"), ("danish", "hotel", "hoteller"),
         ("norwegian", "sykkel", "sykler"), ("norwegian", "nøkkel", "nøkler"), ("swedish", "fågel", "fåglar"),
     ],
 )  # fmt: skip
-def test_nordic_nouns_that_drop_an_e_in_the_plural_have_one_stem(language: str, one: str, many: str) -> None:
-    assert tokens(one, language) == tokens(many, language)
+def test_nordic_nouns_that_drop_an_e_in_the_plural_have_one_stem(language: str, singular: str, plural: str) -> None:
+    assert tokens(singular, language) == tokens(plural, language)
     assert tokens("del", language) == ["del"]

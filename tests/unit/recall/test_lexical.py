@@ -13,40 +13,40 @@ from memorist.runtime import run_blocking
 
 
 def index(**texts: str) -> LexicalIndex[str]:
-    made: LexicalIndex[str] = LexicalIndex()
+    lexical_index: LexicalIndex[str] = LexicalIndex()
     for key, terms in texts.items():
-        made.add(key, terms)
-    return made
+        lexical_index.add(key, terms)
+    return lexical_index
 
 
 def test_rarer_terms_count_more() -> None:
-    found = index(a="cat dog", b="cat bird", c="cat fish", d="cat ant").search(["cat", "bird"], 10)
-    assert found[0][0] == "b"
-    assert len(found) == 4
+    hits = index(a="cat dog", b="cat bird", c="cat fish", d="cat ant").search(["cat", "bird"], 10)
+    assert hits[0][0] == "b"
+    assert len(hits) == 4
 
 
 def test_the_turn_before_helps_to_find_a_turn_but_counts_less() -> None:
-    made: LexicalIndex[str] = LexicalIndex()
-    made.add("answer", "violin", "instrument play")
-    made.add("question", "instrument play")
-    made.add("other", "weather")
-    assert [key for key, _ in made.search(["instrument"], 10)] == ["question", "answer"]
+    turns: LexicalIndex[str] = LexicalIndex()
+    turns.add("answer", "violin", "instrument play")
+    turns.add("question", "instrument play")
+    turns.add("other", "weather")
+    assert [key for key, _ in turns.search(["instrument"], 10)] == ["question", "answer"]
 
 
 def test_a_removed_entry_is_not_found_nor_counted() -> None:
-    made = index(a="cat", b="cat dog")
-    assert made.remove("a")
-    assert not made.remove("a")
-    assert [key for key, _ in made.search(["cat"], 10)] == ["b"]
-    assert made.frequency(["cat", "dog", "none"]) == {"cat": 1, "dog": 1}
+    entries = index(a="cat", b="cat dog")
+    assert entries.remove("a")
+    assert not entries.remove("a")
+    assert [key for key, _ in entries.search(["cat"], 10)] == ["b"]
+    assert entries.frequency(["cat", "dog", "none"]) == {"cat": 1, "dog": 1}
 
 
 def test_adding_again_replaces() -> None:
-    made = index(a="cat")
-    made.add("a", "dog")
-    assert made.search(["cat"], 10) == []
-    assert [key for key, _ in made.search(["dog"], 10)] == ["a"]
-    assert len(made) == 1
+    entries = index(a="cat")
+    entries.add("a", "dog")
+    assert entries.search(["cat"], 10) == []
+    assert [key for key, _ in entries.search(["dog"], 10)] == ["a"]
+    assert len(entries) == 1
 
 
 def test_frequent_terms_are_dropped_only_where_rarer_ones_remain() -> None:
@@ -65,7 +65,7 @@ steps = st.lists(st.tuples(st.booleans(), st.integers(0, 30), terms, terms), max
 @settings(max_examples=60)
 @given(steps, st.lists(st.sampled_from("abcdef"), min_size=1, max_size=3, unique=True))
 def test_any_history_gives_the_same_as_a_fresh_index(
-    history: list[tuple[bool, int, str, str]], asked: list[str]
+    history: list[tuple[bool, int, str, str]], query_terms: list[str]
 ) -> None:
     lived: LexicalIndex[int] = LexicalIndex()
     now: dict[int, tuple[str, str]] = {}
@@ -79,17 +79,17 @@ def test_any_history_gives_the_same_as_a_fresh_index(
     fresh: LexicalIndex[int] = LexicalIndex()
     for key, (own, context) in now.items():
         fresh.add(key, own, context)
-    for term in asked:
+    for term in query_terms:
         assert lived.frequency([term]).get(term, 0) == fresh.frequency([term]).get(term, 0)
     assert lived.mean_terms == fresh.mean_terms
-    assert dict(lived.search(asked, 100)) == dict(fresh.search(asked, 100))
+    assert dict(lived.search(query_terms, 100)) == dict(fresh.search(query_terms, 100))
 
 
 def test_the_text_index_of_sqlite_gives_the_best_and_not_the_first(tmp_path: Path) -> None:
     with Memory(tmp_path / "memory.db", embedder=None, worker=False, extract=None) as memory:
         thread = memory.threads.create("user:ada").id
-        said = [f"The weather report number {i} was long and dull" for i in range(300)]
-        memory.threads.append(thread, *({"role": "user", "content": text} for text in said))
+        reports = [f"The weather report number {i} was long and dull" for i in range(300)]
+        memory.threads.append(thread, *({"role": "user", "content": text} for text in reports))
         memory.threads.append(thread, {"role": "user", "content": "A walrus gave the weather report"})
         hits = memory.recall("walrus weather report", namespaces="user:ada", top_k=3)
         assert hits[0].text == "A walrus gave the weather report"

@@ -15,10 +15,10 @@ NOW = to_micros(datetime(2023, 10, 22, 9, 55, tzinfo=UTC))
 
 
 def test_speakers_are_known_and_taken_out_of_what_is_searched() -> None:
-    asked = analyse("What did Melanie's kids paint?", speakers=["Caroline", "Melanie"], now=NOW)
-    assert asked.speakers == ("Melanie",)
-    assert asked.terms == ("kid", "paint")
-    assert "Melanie" not in asked.embed_text
+    query = analyse("What did Melanie's kids paint?", speakers=["Caroline", "Melanie"], now=NOW)
+    assert query.speakers == ("Melanie",)
+    assert query.terms == ("kid", "paint")
+    assert "Melanie" not in query.embed_text
 
 
 def test_a_short_form_of_a_name_is_the_same_person() -> None:
@@ -27,8 +27,8 @@ def test_a_short_form_of_a_name_is_the_same_person() -> None:
 
 
 def test_speakers_come_in_the_order_they_are_named() -> None:
-    asked = analyse("What does Bob think of Ann's dog?", speakers=["Ann", "Bob"])
-    assert asked.speakers == ("Bob", "Ann")
+    query = analyse("What does Bob think of Ann's dog?", speakers=["Ann", "Bob"])
+    assert query.speakers == ("Bob", "Ann")
 
 
 def test_generic_speakers_are_not_names() -> None:
@@ -104,15 +104,15 @@ def test_what_is_no_date_is_left_alone(text: str) -> None:
 
 
 def test_the_whole_of_a_long_question_is_searched_in_any_script() -> None:
-    asked = analyse(
+    query = analyse(
         "我" + "上个月在公司附近的咖啡馆里和老同学讨论搬家计划的时候" * 4 + "提到的那只叫豆包的橘猫后来怎么样了？"
     )
-    assert {"豆包", "橘猫"} <= set(asked.terms)
+    assert {"豆包", "橘猫"} <= set(query.terms)
 
 
 def test_a_question_in_several_parts_is_searched_part_by_part() -> None:
-    asked = analyse("Where did my sister move last year? And which doctor treats her allergy to hazelnuts?")
-    assert [set(part) & {"sister", "hazelnut"} for part in asked.parts] in (
+    query = analyse("Where did my sister move last year? And which doctor treats her allergy to hazelnuts?")
+    assert [set(part) & {"sister", "hazelnut"} for part in query.parts] in (
         [{"sister"}, {"hazelnut"}],
         [{"hazelnut"}, {"sister"}],
     )
@@ -141,6 +141,6 @@ def test_who_gets_what_the_assistant_makes_is_no_personal_question() -> None:
 
 @given(st.text(max_size=200), st.lists(st.text(max_size=20), max_size=4))
 def test_any_text_can_be_asked(text: str, speakers: list[str]) -> None:
-    asked = analyse(text, speakers=speakers, now=NOW)
-    assert asked == analyse(text, speakers=speakers, now=NOW)
-    assert all(start < end for start, end in asked.dates)
+    query = analyse(text, speakers=speakers, now=NOW)
+    assert query == analyse(text, speakers=speakers, now=NOW)
+    assert all(start < end for start, end in query.dates)

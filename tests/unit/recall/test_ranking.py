@@ -43,15 +43,15 @@ def pool_of(entries: list[Entry], text: str) -> Pool:
         assistant=sum(is_assistant(e.role or "", e.speaker or "") for e in entries),
         speakers=tuple(name for name in speakers if name), updated_at=to_datetime(NOW),
     )  # fmt: skip
-    held = {t: sum(t in f"{e.terms} {e.context_terms}".split() for e in entries) for t in query.terms}
-    return Pool(query, entries, stats_of([stats]), held)
+    frequencies = {t: sum(t in f"{e.terms} {e.context_terms}".split() for e in entries) for t in query.terms}
+    return Pool(query, entries, stats_of([stats]), frequencies)
 
 
 def ranked(entries: list[Entry], text: str) -> list[Row]:
     if not entries:
         return []
     ranking = rank(pool_of(entries, text))
-    return [Row(entries[place], float(ranking.score[place]), place) for place in ranking.order]
+    return [Row(entries[index], float(ranking.score[index]), index) for index in ranking.order]
 
 
 def ask(entries: list[Entry], text: str) -> list[str]:
@@ -120,8 +120,8 @@ def test_every_part_of_a_question_finds_its_answer() -> None:
         *(message(f"dog{i}", f"The dog barked at the postman again, number {i}", parent=f"d{i}") for i in range(6)),
         message("boat", "The boat is moored in Kirkenes harbour", parent="b"),
     )
-    found = ask(index, "Which postman did the dog bark at this morning? And where is the boat moored at the moment?")
-    assert "boat" in found[:2]
+    hit_ids = ask(index, "Which postman did the dog bark at this morning? And where is the boat moored at the moment?")
+    assert "boat" in hit_ids[:2]
 
 
 def test_a_standing_instruction_is_found_for_a_task_that_shares_no_word_with_it() -> None:
@@ -180,8 +180,8 @@ def test_near_duplicates_give_way_to_the_first_of_them() -> None:
         ("b", "I live in a small house by the sea!", 0.8),
         ("c", "I sold the boat", 0.7),
     )
-    kept, repeats = distinct(ranked)
-    assert ([s.entry.id for s in kept], [s.entry.id for s in repeats]) == (["a", "c"], ["b"])
+    firsts, repeats = distinct(ranked)
+    assert ([s.entry.id for s in firsts], [s.entry.id for s in repeats]) == (["a", "c"], ["b"])
     assert [s.entry.id for s in distinct(ranked, 1)[0]] == ["a"]
 
 
@@ -203,9 +203,9 @@ def test_a_denial_is_no_repeat_of_what_it_denies() -> None:
 
 
 def test_the_same_words_of_two_people_are_two_memories() -> None:
-    one = scored(("a", "I live by the sea", 0.9), speaker="Ann")
-    two = scored(("b", "I live by the sea", 0.8), speaker="Bob")
-    assert len(distinct(one + two)[0]) == 2
+    by_ann = scored(("a", "I live by the sea", 0.9), speaker="Ann")
+    by_bob = scored(("b", "I live by the sea", 0.8), speaker="Bob")
+    assert len(distinct(by_ann + by_bob)[0]) == 2
 
 
 def test_a_budget_is_never_exceeded_and_a_long_hit_without_borders_is_cut() -> None:
@@ -234,7 +234,7 @@ def test_chunks_are_not_merged_with_what_only_has_the_same_id() -> None:
         (entry("document", "c", "also of ada", parent="doc", seq=1), "also of ada"),
         (entry("message", "doc#1", "a message", parent="doc", seq=1), "a message"),
     ]
-    rows = [Row(one, 1.0 - place / 10, place, text=text) for place, (one, text) in enumerate(things)]
+    rows = [Row(chunk, 1.0 - index / 10, index, text=text) for index, (chunk, text) in enumerate(things)]
     assert [s.text for s in merge_chunks(rows)] == ["of all", "also of ada\nof ada", "a message"]
 
 

@@ -48,20 +48,20 @@ def test_the_nearest_come_first(exact: int) -> None:
     hits = 0
     for q in cloud(20, seed=5):
         true = np.argsort(-(rows @ q))[:10].tolist()
-        found = index.search(q, 10)
-        assert found.cosines.tolist() == sorted(found.cosines.tolist(), reverse=True)
-        hits += len(set(true) & set(found.keys))
+        nearest = index.search(q, 10)
+        assert nearest.cosines.tolist() == sorted(nearest.cosines.tolist(), reverse=True)
+        hits += len(set(true) & set(nearest.keys))
     assert hits >= 0.95 * 200
 
 
 def test_stored_bytes_and_floats_give_the_same_answer() -> None:
     rows = cloud(300)
-    one: VectorIndex[int] = VectorIndex(64)
-    two: VectorIndex[int] = VectorIndex(64)
-    one.add(range(300), rows)
-    two.add_encoded(range(300), encode_many(rows))
-    assert one.search(rows[7], 20).keys == two.search(rows[7], 20).keys
-    assert one.search(rows[7], 1).keys == [7]
+    from_floats: VectorIndex[int] = VectorIndex(64)
+    from_bytes: VectorIndex[int] = VectorIndex(64)
+    from_floats.add(range(300), rows)
+    from_bytes.add_encoded(range(300), encode_many(rows))
+    assert from_floats.search(rows[7], 20).keys == from_bytes.search(rows[7], 20).keys
+    assert from_floats.search(rows[7], 1).keys == [7]
 
 
 @pytest.mark.parametrize("exact", [100_000, 100])
@@ -70,9 +70,9 @@ def test_the_mask_is_applied_before_the_cut(exact: int) -> None:
     index: VectorIndex[int] = VectorIndex(64, exact=exact)
     index.add(range(2000), rows)
     allowed = list(range(0, 2000, 100))
-    found = index.search(rows[3], 10, mask=np.isin(np.arange(2000), allowed)).keys
-    assert len(found) == 10
-    assert set(found) <= set(allowed)
+    keys = index.search(rows[3], 10, mask=np.isin(np.arange(2000), allowed)).keys
+    assert len(keys) == 10
+    assert set(keys) <= set(allowed)
     assert index.search(rows[3], 10, mask=np.zeros(2000, np.bool_)).keys == []
 
 

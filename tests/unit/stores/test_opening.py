@@ -30,8 +30,8 @@ WRONG: list[dict[str, Any]] = [
 @pytest.mark.parametrize("facade", [Memory, AsyncMemory])
 def test_the_options_and_their_defaults(facade: type) -> None:
     parameters = list(inspect.signature(facade).parameters.values())
-    assert {one.name: one.default for one in parameters} == DEFAULTS
-    assert [one.name for one in parameters if one.kind is not one.KEYWORD_ONLY] == ["url"]
+    assert {parameter.name: parameter.default for parameter in parameters} == DEFAULTS
+    assert [parameter.name for parameter in parameters if parameter.kind is not parameter.KEYWORD_ONLY] == ["url"]
 
 
 @pytest.mark.parametrize("facade", [Memory, AsyncMemory])
@@ -50,8 +50,8 @@ def test_without_a_url_the_environment_is_read_when_a_memory_is_made(
     monkeypatch.setenv("MEMORIST_HOT_URL", "memory://")
     with Memory(worker=False) as memory:
         assert isinstance(memory._core.store, TieredStore)
-        found = memory.facts.get("global", "k")
-        assert found is not None and found.value == 1
+        fact = memory.facts.get("global", "k")
+        assert fact is not None and fact.value == 1
 
 
 def test_the_other_handle_uses_the_file_that_was_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,8 +73,8 @@ def test_ram_has_two_names_and_says_that_nothing_lasts(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.warns(NothingLasts) as told, Memory(url, embedder=None, worker=False) as memory:
+    with pytest.warns(NothingLasts) as caught, Memory(url, embedder=None, worker=False) as memory:
         memory.facts.set("global", "city", "Porto")
         assert memory._core.store.name == "memory"
-    assert [warning.filename for warning in told] == [__file__], "it points to the line that opened the memory"
+    assert [warning.filename for warning in caught] == [__file__], "it points to the line that opened the memory"
     assert list(tmp_path.iterdir()) == []

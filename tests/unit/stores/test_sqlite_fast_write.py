@@ -22,15 +22,15 @@ OPTIONS: dict[str, Any] = {"embedder": None, "counter": "estimate", "worker": Fa
 @pytest.fixture
 def written(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """What came of each statement of the fast way."""
-    seen: list[bool] = []
+    outcomes: list[bool] = []
     write_one = Connections.write_one
 
     def noted(self: Connections, sql: str, values: Any) -> bool:
-        seen.append(write_one(self, sql, values))
-        return seen[-1]
+        outcomes.append(write_one(self, sql, values))
+        return outcomes[-1]
 
     monkeypatch.setattr(Connections, "write_one", noted)
-    return seen
+    return outcomes
 
 
 @pytest.fixture
@@ -124,10 +124,10 @@ def test_a_deleted_thread_takes_no_message(path: Path, memory: Memory) -> None:
 def test_a_thread_made_anew_elsewhere_gives_its_expiry(path: Path, memory: Memory, written: list[bool]) -> None:
     with Memory(path, **OPTIONS) as other:
         other.threads.delete("t")
-        made = other.threads.create("global", id="t", ttl=60)
+        recreated = other.threads.create("global", id="t", ttl=60)
         other.threads.append("t", "as", "many", "messages")
     receipt = memory.threads.append("t", "mine")[0]
-    assert (receipt.message.seq, receipt.message.expires_at) == (7, made.expires_at)
+    assert (receipt.message.seq, receipt.message.expires_at) == (7, recreated.expires_at)
     assert written == [True, False]
 
 

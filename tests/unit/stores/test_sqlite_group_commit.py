@@ -21,25 +21,25 @@ OPTIONS: dict[str, Any] = {"embedder": None, "counter": "estimate", "worker": Fa
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    made = tmp_path / "memory.db"
-    with Memory(made, **OPTIONS) as memory:
+    file = tmp_path / "memory.db"
+    with Memory(file, **OPTIONS) as memory:
         for thread in "abc":
             memory.threads.create("global", id=thread)
-    return made
+    return file
 
 
 @pytest.fixture
 def commits(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """The transactions that were committed."""
-    seen: list[str] = []
+    committed: list[str] = []
     commit = Connections._commit
 
     def noted(self: Connections, cursor: apsw.Cursor) -> None:
         commit(self, cursor)
-        seen.append("commit")
+        committed.append("commit")
 
     monkeypatch.setattr(Connections, "_commit", noted)
-    yield seen
+    yield committed
 
 
 async def _together(memory: AsyncMemory, *calls: Any) -> list[Any]:
@@ -51,9 +51,9 @@ async def _together(memory: AsyncMemory, *calls: Any) -> list[Any]:
     for _ in range(20):
         await asyncio.sleep(0)
     go.set()
-    done = await asyncio.gather(*tasks, return_exceptions=True)
+    results = await asyncio.gather(*tasks, return_exceptions=True)
     await busy
-    return done
+    return results
 
 
 async def _run(work: Any) -> Any:
@@ -77,7 +77,7 @@ def test_one_that_is_refused_leaves_the_others(path: Path) -> None:
     async def main() -> None:
         async with AsyncMemory(path, **OPTIONS) as memory:
             await memory.facts.set("global", "home", "Rome")
-            done = await _together(
+            results = await _together(
                 memory,
                 memory.threads.append("a", "one"),
                 memory.threads.append("nowhere", "two"),
@@ -86,8 +86,8 @@ def test_one_that_is_refused_leaves_the_others(path: Path) -> None:
                 memory.facts.set("global", "home", "Paris", expect=1),
                 memory.threads.append("b", "three"),
             )
-            assert [type(one) for one in done[1:3]] == [NotFound, Conflict]
-            assert isinstance(done[4], Conflict)
+            assert [type(result) for result in results[1:3]] == [NotFound, Conflict]
+            assert isinstance(results[4], Conflict)
             fact = await memory.facts.get("global", "home")
             assert fact is not None and fact.value == "Porto" and fact.version == 2
             assert [len(await memory.threads.messages(thread)) for thread in "ab"] == [1, 1]
@@ -111,8 +111,8 @@ def test_where_the_driver_fails_each_is_done_alone(path: Path, monkeypatch: pyte
                 await memory.threads.append(thread, "first")
             monkeypatch.setattr(Connections, "_commit", full_once)
             fails[:] = [True, False]
-            done = await _together(memory, *(memory.threads.append(thread, "again") for thread in "abc"))
-            assert not [one for one in done if isinstance(one, BaseException)]
+            results = await _together(memory, *(memory.threads.append(thread, "again") for thread in "abc"))
+            assert not [result for result in results if isinstance(result, BaseException)]
             return [len(await memory.threads.messages(thread)) for thread in "abc"]
 
     assert asyncio.run(main()) == [2, 2, 2]

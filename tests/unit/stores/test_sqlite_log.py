@@ -28,11 +28,11 @@ def test_the_log_stays_small_while_a_process_reads_and_writes(tmp_path: Path) ->
 
 
 def test_a_statement_left_open_would_be_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept: list[object] = []
+    cursors: list[object] = []
 
     def leaks(self: Connections, sql: str, values: object) -> object:
         cursor = self._connect().cursor()
-        kept.append(cursor)
+        cursors.append(cursor)
         row = cursor.execute(sql, values).fetchone()
         return [] if row is None else [row]
 

@@ -13,9 +13,9 @@ from memorist.stores.sqlite.connection import Connections
 
 @pytest.fixture
 def connections(tmp_path: Path) -> Connections:
-    made = Connections(str(tmp_path / "memory.db"), "normal")
-    made.open()
-    return made
+    opened = Connections(str(tmp_path / "memory.db"), "normal")
+    opened.open()
+    return opened
 
 
 def _at_rest(connections: Connections) -> bool:

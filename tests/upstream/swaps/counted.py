@@ -26,13 +26,13 @@ _folder: tempfile.TemporaryDirectory[str] | None = None
 _memories: list[Memory] = []
 
 
-def open_memory(place: str = "", **options: Any) -> Memory:
+def open_memory(store_url: str = "", **options: Any) -> Memory:
     """A memory of its own for the test that runs now: an org that nobody else has."""
     global _folder
     _built.add(_now)
     if _folder is None:
         _folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-    url = place or URL or str(Path(_folder.name) / "memory.db")
+    url = store_url or URL or str(Path(_folder.name) / "memory.db")
     settings: dict[str, Any] = {"embedder": None, "extract": None, "worker": False, "durability": "normal", **options}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -26,10 +26,10 @@ class Store(MemoristStore):
         embed = index["embed"] if index else None
         by_memory = embed is not None and SCORE == "hybrid"
         memory = open_memory(embedder=embed.embed_documents if by_memory else None)
-        given = {**index, "embed": None} if by_memory else index
+        index_options = {**index, "embed": None} if by_memory else index
         # SqliteStore lets a read lengthen a life only where that is asked for; ours does by default, as BaseStore says.
         ttl = {"refresh_on_read": False, **ttl} if ttl else None
-        super().__init__(memory, index=given, ttl=ttl, score=SCORE if index else "hybrid")
+        super().__init__(memory, index=index_options, ttl=ttl, score=SCORE if index else "hybrid")
         self.index_config = index
         self.embeddings = embed
 

@@ -17,7 +17,7 @@ from memorist_analyze.tokens import Tokens, tokens
 from memorist_analyze.world import World
 
 MAX_POSSIBLE = 60
-MIN_LISTED = 8  # candidates to look at, however improbable, so that a judge has something to read
+MIN_LISTED = 8  # even improbable candidates are listed up to this number, so that a judge has something to read
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ def analyze(
     files = gather(checkout, processes=processes, time_limit=time_limit, progress=progress)
     world = World(files)
     candidates = evictions(world)
-    shown = [f for f in candidates if f.wired and f.probability > SHOWN_ABOVE]
+    reported = [f for f in candidates if f.wired and f.probability > SHOWN_ABOVE]
     ranked = sorted((f for f in candidates if f.wired), key=lambda f: (-f.probability, f.id))
     possible = [
         f for at, f in enumerate(ranked)
@@ -74,18 +74,18 @@ def analyze(
     languages: dict[str, int] = {}
     for file in files:
         languages[file.language] = languages.get(file.language, 0) + file.lines
-    order, levels, counted = assembly(world), tiers(world, shown), tokens(world, shown)
+    order, levels, counted = assembly(world), tiers(world, reported), tokens(world, reported)
     return Analysis(
         name or root.resolve().name,
         checkout,
         world,
-        shown,
+        reported,
         possible[:MAX_POSSIBLE],
         [f for f in candidates if not f.wired and f.probability > SHOWN_ABOVE],
         order,
         levels,
         offered(world, checkout),
         counted,
-        file_map(world, order, shown, levels, counted),
+        file_map(world, order, reported, levels, counted),
         dict(sorted(languages.items())),
     )

@@ -17,7 +17,7 @@ from memorist_analyze.support import Support
 
 SHOWN_ABOVE = 0.8
 LISTED_ABOVE = 0.06
-_UNREAD_CAP = 0.5  # elision and offload without a reader shown by the code
+_UNREAD_CAP = 0.5  # for elision and offload if the code does not show who reads the result
 _READ_BY_MODEL = ("content_elision", "offload")
 _MEASURES = ("token_count", "message_count", "char_count", "overflow_error")
 _CONDITIONS = (
@@ -71,5 +71,5 @@ def probability(rule: Rule, case: Case, support: Support) -> float:
 
 @cache
 def _weights() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(files("memorist_analyze").joinpath("weights.json").read_text("utf-8"))
-    return found
+    weights: dict[str, Any] = json.loads(files("memorist_analyze").joinpath("weights.json").read_text("utf-8"))
+    return weights

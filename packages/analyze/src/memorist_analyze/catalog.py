@@ -15,7 +15,8 @@ def _table(text: str) -> dict[str, tuple[str, ...]]:
     return {name.strip(): tuple(values.strip().removesuffix(";").split()) for name, values in rows}
 
 
-# Storages and the modules whose import shows that they are used, first those read by key, then those read by meaning.
+# Storages, and the modules whose import shows that they are used. Storages read by key come first, then those
+# searched by meaning.
 DIRECT = _table("""
     sqlite: sqlite3 aiosqlite better-sqlite3 node:sqlite bun:sqlite sqlite apsw; libsql: @libsql/client libsql;
     sqlalchemy: sqlalchemy sqlmodel; postgres: psycopg psycopg2 psycopg_pool asyncpg pg postgres pg-promise;
@@ -44,10 +45,10 @@ SEMANTIC = _table("""
     sqlite_vec: sqlite_vec sqlite-vec sqlite_vss; vespa: vespa pyvespa; marqo: marqo;
     azure_search: azure.search @azure/search-documents; vertex_ai: vertexai.rag google.cloud.aiplatform;
 """)
-# Modules of a whole cloud: the storage must also be named in the file.
+# Modules for a whole cloud: the file must also name the storage.
 _CLOUD = {"dynamodb": ("boto3", "aioboto3"), "s3": ("boto3", "aioboto3", "botocore")}
 
-# Synonyms of technologies, for reading labels that people wrote by hand.
+# Synonyms of technologies, for labels that people wrote by hand.
 SYNONYMS: dict[str, str] = {
     "chromadb": "chroma", "mem0": "mem0_cloud", "zep": "zep_cloud", "surrealdb": "surreal", "lance": "lancedb",
     "qdrant_edge": "qdrant", "gcs": "google_cloud_storage", "gcs_json": "google_cloud_storage",
@@ -67,14 +68,14 @@ def canonical(name: str) -> str:
 
 def storages_of(packages: set[str]) -> dict[str, str]:
     """Return the storage that these distributions provide, with the name of each distribution."""
-    found: dict[str, str] = {}
+    provided_by: dict[str, str] = {}
     for package in sorted(packages):
         plain = package.lower().removesuffix("-binary").removesuffix("-client").removesuffix("-python")
         _, storages = libraries((package, plain, plain.replace("-", "_"), plain.replace("-", ".")))
         for name, needed in storages:
             if not needed:
-                found.setdefault(name, package)
-    return found
+                provided_by.setdefault(name, package)
+    return provided_by
 
 
 @lru_cache(maxsize=65536)
@@ -82,14 +83,14 @@ def libraries(modules: tuple[str, ...]) -> tuple[list[str], list[tuple[str, str]
     """Return the ways of counting and the storage that the given modules indicate. Storage comes with a word that the
     file must contain."""
 
-    def named(table: dict[str, tuple[str, ...]]) -> list[str]:
+    def names_of(table: dict[str, tuple[str, ...]]) -> list[str]:
         return [name for name, prefixes in table.items() if any(is_module(m, prefixes) for m in modules)]
 
-    storages = [(name, "") for table in (DIRECT, SEMANTIC) for name in named(table)]
-    return named(COUNTERS), storages + [(name, name) for name in named(_CLOUD)]
+    storages = [(name, "") for table in (DIRECT, SEMANTIC) for name in names_of(table)]
+    return names_of(COUNTERS), storages + [(name, name) for name in names_of(_CLOUD)]
 
 
-# Modules whose import means a way of counting tokens.
+# Modules whose import shows how tokens are counted.
 COUNTERS: dict[str, tuple[str, ...]] = {
     "tiktoken": ("tiktoken", "splintr", "js-tiktoken", "@dqbd/tiktoken", "gpt-tokenizer", "gpt-3-encoder"),
     "tokenizer_model": (
@@ -98,7 +99,7 @@ COUNTERS: dict[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 
-# Words of a path, class or function that show that a storage belongs to memory.
+# Words in a path, class or function that show that a storage is used for memory.
 MEMORY_WORDS = bag(
     "memory memories session sessions history chat chats conversation conversations checkpoint checkpoints "
     "checkpointer checkpointers saver thread threads messages context events event transcript"
@@ -107,7 +108,7 @@ STORE_WORDS = bag(
     "store stores storage storages vector vectors vectordb vectorstore vectorstores persist persistence db database kv "
     "repository state cache embeddings index"
 )
-# Words of a file name or function that make a `.md` file a memory and not documentation.
+# Words in a file name or function that show that a `.md` file is memory, not documentation.
 NOTE_WORDS = bag(
     "memory memories rule rules skill skills instruction instructions history agents summary "
     "workflow workflows knowledge context claude gemini conventions notes learnings"

@@ -12,7 +12,7 @@ _CUTTING = ("fifo_message_count", "token_window", "importance_scoring")
 
 
 HOLDS, FAILS, CANNOT_TELL = "holds", "fails", "cannot tell"
-# Mechanisms that keep the number of messages or tokens of the history below a bound.
+# Mechanisms that limit the number of messages or tokens in the history.
 _BOUNDING = ("fifo_message_count", "token_window", "summarization", "vector_swap", "provider_managed")
 
 
@@ -51,7 +51,7 @@ def _bounding(analysis: Analysis) -> list[Finding]:
     return [f for f in analysis.eviction if f.subject == "history" and f.strategy in _BOUNDING]
 
 
-def _unbounded(analysis: Analysis) -> Iterator[tuple[str, str]]:
+def _check_unbounded(analysis: Analysis) -> Iterator[tuple[str, str]]:
     history = _bounding(analysis)
     if not any(f.default_on for f in history):
         hint = f"; optional: {', '.join(sorted({f.strategy for f in history}))}" if history else ""
@@ -76,17 +76,17 @@ def _minds_tools(analysis: Analysis, finding: Finding) -> bool:
     return any("minds_tools" in target.marks for _, target in analysis.world.callees.get(finding.function.key, []))
 
 
-def _uncounted(analysis: Analysis) -> Iterator[tuple[str, str]]:
+def _check_uncounted(analysis: Analysis) -> Iterator[tuple[str, str]]:
     if not analysis.tokens.counting:
         yield "no code counts tokens", ""
 
 
-def _estimated(analysis: Analysis) -> Iterator[tuple[str, str]]:
+def _check_estimated(analysis: Analysis) -> Iterator[tuple[str, str]]:
     if analysis.tokens.counting == ["length_estimate"]:
         yield "tokens are only estimated from lengths", ""
 
 
-def _unhandled(analysis: Analysis) -> Iterator[tuple[str, str]]:
+def _check_unhandled(analysis: Analysis) -> Iterator[tuple[str, str]]:
     if analysis.tokens.overflow == ["none"]:
         yield "nothing happens when the context is full", ""
 
@@ -111,11 +111,11 @@ def _where(finding: Finding) -> str:
 
 
 CHECKS: tuple[Check, ...] = (
-    Check("unbounded-history", "the history is bounded by default", _unbounded, _perhaps_bounded),
+    Check("unbounded-history", "the history is bounded by default", _check_unbounded, _perhaps_bounded),
     Check("orphaned-tool-pairs", "every cut of the history minds tool calls and their results", _orphans),
-    Check("no-token-counting", "tokens are counted somehow", _uncounted, _nothing_seen),
-    Check("estimate-only", "tokens are not only estimated from lengths", _estimated),
-    Check("no-overflow-handling", "something happens when the context is full", _unhandled, _nothing_seen),
+    Check("no-token-counting", "tokens are counted somehow", _check_uncounted, _nothing_seen),
+    Check("estimate-only", "tokens are not only estimated from lengths", _check_estimated),
+    Check("no-overflow-handling", "something happens when the context is full", _check_unhandled, _nothing_seen),
     Check("dead-eviction", "no eviction code is unused", _dead),
     Check("no-persistent-tier", "something is kept after the process ends", _forgetful),
 )
@@ -123,20 +123,20 @@ CHECKS: tuple[Check, ...] = (
 
 def verdicts(analysis: Analysis, only: tuple[str, ...] = ()) -> list[Verdict]:
     """Return the results of all checks, or of those in `only`, in the order of `CHECKS`."""
-    found: list[Verdict] = []
+    results: list[Verdict] = []
     for check in CHECKS:
         if only and check.id not in only:
             continue
         against = list(check.find(analysis))
         doubt = check.doubt(analysis) if against else ""
         if not against:
-            found.append(Verdict(check.id, HOLDS))
+            results.append(Verdict(check.id, HOLDS))
         elif doubt:
-            found.append(Verdict(check.id, CANNOT_TELL, doubt))
+            results.append(Verdict(check.id, CANNOT_TELL, doubt))
         else:
             where = tuple(w for _, w in against if w)
-            found.append(Verdict(check.id, FAILS, against[0][0], where))
-    return found
+            results.append(Verdict(check.id, FAILS, against[0][0], where))
+    return results
 
 
 def failures(analysis: Analysis, only: tuple[str, ...] = ()) -> list[Failure]:

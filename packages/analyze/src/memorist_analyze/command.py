@@ -160,17 +160,17 @@ def _save(path: Path, text: str) -> None:
     click.echo(f"wrote {path}", err=True)
 
 
-def _explain(analyses: list[Analysis], wanted: str) -> str:
+def _explain(analyses: list[Analysis], query: str) -> str:
     """Return the slice of the finding with this id, or of the only one whose id or symbol contains the text."""
     from memorist.errors import NotFound
     from memorist_analyze.markdown import slice_lines
 
     every: list[Finding] = [f for a in analyses for f in (*a.eviction, *a.possible, *a.unwired, *a.denied)]
-    exact = [f for f in every if f.id == wanted]
-    near = exact or [f for f in every if wanted in f.id or wanted in f.symbol or wanted == f.rule]
+    exact = [f for f in every if f.id == query]
+    near = exact or [f for f in every if query in f.id or query in f.symbol or query == f.rule]
     if len(near) != 1:
         names = ", ".join(f.id for f in near or every) or "none"
-        raise NotFound(f"{len(near)} findings match {wanted!r}; give one id: {names}", finding=wanted)
+        raise NotFound(f"{len(near)} findings match {query!r}; give one id: {names}", finding=query)
     return "\n".join([f"{near[0].strategy}, probability {near[0].probability:.2f}", *slice_lines(near[0])])
 
 
@@ -181,7 +181,7 @@ def _judge(analyses: list[Analysis], spec: str, yes: bool) -> list[Analysis]:
     from memorist_analyze.judge import ANSWER_TOKENS, cost_of, judge, requests
 
     model = open_model(spec, blocking=True)
-    kept = JsonCache(cache_folder())
+    cache = JsonCache(cache_folder())
 
     def ask(prompt: str, system: str, schema: dict[str, Any]) -> Any:
         messages = [{"role": "user", "content": prompt}]
@@ -190,12 +190,12 @@ def _judge(analyses: list[Analysis], spec: str, yes: bool) -> list[Analysis]:
     try:
         judged: list[Analysis] = []
         for analysis in analyses:
-            cost = cost_of(requests(analysis), kept, model.name)
+            cost = cost_of(requests(analysis), cache, model.name)
             click.echo(f"{analysis.name}: judging with {model.name} takes {cost}", err=True)
             if cost.requests and not yes and not click.confirm("Go on?", err=True):
                 raise click.Abort
             with bar(f"{analysis.name}: judging") as progress:
-                judged.append(judge(analysis, ask, kept, name=model.name, progress=progress))
+                judged.append(judge(analysis, ask, cache, name=model.name, progress=progress))
         return judged
     finally:
         run_blocking(model.close())

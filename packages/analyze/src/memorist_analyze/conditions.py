@@ -12,7 +12,7 @@ from memorist_analyze import words
 from memorist_analyze.records import Effect, Function
 from memorist_analyze.world import World
 
-_KEPT = ("stored", "returned", "model", "replaced")
+_KEPT_FLOWS = ("stored", "returned", "model", "replaced")
 _PLAIN_TEXTS = re.compile(r"^(Promise<)?(string\[\]|(Array|ReadonlyArray)<string>|([Ll]ist|Sequence)\[str\])>?$")
 _SUMMING = words.bag("summary summarize summarise summarization")
 _ROUTE = re.compile(r"^\w+\.(get|post|put|patch|delete|route|websocket)\(")
@@ -51,21 +51,23 @@ def strong_subject(case: Case) -> bool:
     parts = case.effect.subject.split(".")
     if any(words.name_likeness(part) == 2 for part in parts):
         return True
-    kept = {"memory", "conversation", "history", "chat"} & set(words.words(case.function.owner))
-    return bool(kept) and case.effect.likeness > 1 and words.last_word(parts[-1]) in ("runs", "turns", "exchanges")
+    store_words = {"memory", "conversation", "history", "chat"} & set(words.words(case.function.owner))
+    return (
+        bool(store_words) and case.effect.likeness > 1 and words.last_word(parts[-1]) in ("runs", "turns", "exchanges")
+    )
 
 
 @condition
 def kept_somewhere(case: Case) -> bool:
     """The result is stored, returned or sent to a model."""
     kind, _, name = case.effect.flow.partition(":")
-    return kind in _KEPT or (kind == "passed" and bool(_SAVE_NAME.match(name)))
+    return kind in _KEPT_FLOWS or (kind == "passed" and bool(_SAVE_NAME.match(name)))
 
 
 @condition
 def goes_somewhere(case: Case) -> bool:
     """The result is not only read."""
-    return case.effect.flow.partition(":")[0] in _KEPT
+    return case.effect.flow.partition(":")[0] in _KEPT_FLOWS
 
 
 @condition
@@ -158,7 +160,7 @@ def stops_or_backwards(case: Case) -> bool:
 def gives_messages(case: Case) -> bool:
     """The list that the loop collected, or another message list, leaves the function."""
     flow = case.world.summaries.fate(case.function, case.effect.flow)
-    if "gathers" in case.effect.marks and flow in _KEPT:
+    if "gathers" in case.effect.marks and flow in _KEPT_FLOWS:
         return True
     if "removes_messages" in case.function.marks:
         return True
@@ -177,7 +179,7 @@ def splits(case: Case) -> bool:
 def for_summary(case: Case) -> bool:
     """The function, or the list it collects, only prepares the input of a summary."""
     if "rejoined" in case.effect.marks:
-        return False  # with its first message the list is a conversation again
+        return False  # joined with its first message, the list is a conversation again
     callers = [f.name for _, f in case.world.callers.get(case.function.key, [])]
     named = [bool(set(words.words(name)) & _SUMMING) for name in (case.function.name, *callers)]
     return "for_summary" in case.effect.marks or named[0] or (bool(callers) and all(named[1:]))
@@ -186,22 +188,22 @@ def for_summary(case: Case) -> bool:
 @condition
 def named_for_trimming(case: Case) -> bool:
     """The function's name is about trimming: trim, truncate, prune, compact and the like."""
-    found = set(words.words(case.function.name))
+    name_words = set(words.words(case.function.name))
     return bool(
-        found & {"trim", "truncate", "prune", "reduce", "shrink", "evict", "limit", "window", "shorten", "compact"}
+        name_words & {"trim", "truncate", "prune", "reduce", "shrink", "evict", "limit", "window", "shorten", "compact"}
     )
 
 
 @condition
 def lists_or_copies(case: Case) -> bool:
     """The function lists, clones or exports something, renders it for people, or answers a web request."""
-    found = words.words(case.function.name)
+    name_words = words.words(case.function.name)
     if any(_ROUTE.match(d) for d in case.function.decorators):
         return True
-    return bool(found) and (
-        found[0] in ("list", "print", "show", "display", "log", "dump", "export", "search", "preview", "debug")
+    return bool(name_words) and (
+        name_words[0] in ("list", "print", "show", "display", "log", "dump", "export", "search", "preview", "debug")
         or bool(
-            set(found)
+            set(name_words)
             & {"clone", "fork", "export", "paginate", "telemetry", "preview", "cache", "caching", "cacheable"}
         )
     )
@@ -259,8 +261,8 @@ def writes_prompt(case: Case) -> bool:
 @condition
 def memory_place(case: Case) -> bool:
     """The file or class is about memory, sessions or history."""
-    found = set(words.words(case.function.path)) | set(words.words(case.function.owner))
-    return bool(found & (words.PLACES | {"session", "sessions"}))
+    place_words = set(words.words(case.function.path)) | set(words.words(case.function.owner))
+    return bool(place_words & (words.PLACES | {"session", "sessions"}))
 
 
 @condition

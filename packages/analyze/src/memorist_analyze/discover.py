@@ -22,8 +22,18 @@ MAX_FILE_BYTES = 1_500_000
 MAX_FILES = 60_000
 MAX_TOTAL_BYTES = 600_000_000
 
-# Beside these, hidden folders are never read: they belong to tools.
-_NEVER = {"node_modules", "__pycache__", "venv", "site-packages", "dist", "build", "out", "coverage", "egg-info"}
+# Hidden folders are skipped too: they belong to tools.
+_SKIPPED_FOLDERS = {
+    "node_modules",
+    "__pycache__",
+    "venv",
+    "site-packages",
+    "dist",
+    "build",
+    "out",
+    "coverage",
+    "egg-info",
+}
 
 # Folder names whose files are not analysed, and the reason given in the report.
 _ASIDE_SEGMENTS = {
@@ -45,14 +55,14 @@ _ASIDE_NAME = re.compile(
     r"|(\.d\.[cm]?ts$)|(\.min\.js$)|(\.config\.[cm]?[jt]s$)|(^setup\.py$)|(_pb2(_grpc)?\.py$)"
 )
 
-# A folder with more packages than this is taken for a folder of adapters (see `_unneeded_adapters`).
-_CROWD = 12
+# A folder with more packages than this is considered a folder of adapters (see `_unneeded_adapters`).
+_CROWD_PACKAGES = 12
 # A checkout with more packages than this is a catalogue of integrations: what one of them stores to is no offer of the
 # framework.
-_CATALOGUE = 400
-_CORE_USERS = 5  # what so many packages of a catalogue need belongs to its core
-_ADAPTER_SHARE = 0.05  # an adapter is a small part of the checkout; what is larger is a product of its own
-_FEW_FILES = 100  # below this number a share of the checkout says nothing
+_CATALOGUE_MANIFESTS = 400
+_CORE_USERS = 5  # a package that this many others need is part of the core
+_ADAPTER_SHARE = 0.05  # a larger part of the checkout is a product, not an adapter
+_FEW_FILES = 100  # in smaller checkouts, shares are meaningless
 _IMPORT = re.compile(
     rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import|import[ \t]+([.\w]+))"
     rb"|(?:from|import|require)[ \t]*\(?[ \t]*[\"'](\.[^\"'\n]+)[\"']",
@@ -91,22 +101,24 @@ class Checkout:
 def discover(root: Path) -> Checkout:
     """Walk a checkout in sorted order and divide its files into sources and files that are not analysed."""
     checkout = Checkout(root)
-    found: list[tuple[str, str, int]] = []
+    sources: list[tuple[str, str, int]] = []
     aside: list[tuple[str, str, int]] = []
     manifests: list[str] = []
-    _walk(root, "", checkout, found, aside, manifests)
-    imported = _imported(root, [path for path, _, _ in found], {_aside_root(path) for path, _, _ in aside} - {""})
+    _walk(root, "", checkout, sources, aside, manifests)
+    imported = _find_imported_folders(
+        root, [path for path, _, _ in sources], {_aside_root(path) for path, _, _ in aside} - {""}
+    )
     for path, language, size in aside:
         if _aside_root(path) in imported and not _ASIDE_NAME.search(path.rpartition("/")[2]):
-            found.append((path, language, size))
+            sources.append((path, language, size))
         else:
             _put_aside(checkout, path, set_aside(path))
     checkout.packages = sorted(manifests) or [""]
     checkout.manifests = read_manifests(root, checkout.packages)
-    checkout.unneeded_adapters = _unneeded_adapters(checkout.manifests, {path: size for path, _, size in found})
+    checkout.unneeded_adapters = _find_unneeded_adapters(checkout.manifests, {path: size for path, _, size in sources})
     adapters = tuple(folder + "/" for folder in checkout.unneeded_adapters)
     total = 0
-    for path, language, size in found:
+    for path, language, size in sources:
         total += size
         if len(checkout.sources) >= MAX_FILES or total > MAX_TOTAL_BYTES:
             checkout.skipped.append((path, "over the size bound of one analysis"))
@@ -123,7 +135,7 @@ def _walk(
     root: Path,
     relative: str,
     checkout: Checkout,
-    found: list[tuple[str, str, int]],
+    sources: list[tuple[str, str, int]],
     aside: list[tuple[str, str, int]],
     manifests: list[str],
 ) -> None:
@@ -134,25 +146,29 @@ def _walk(
         for entry in sorted(os.scandir(root / folder), key=lambda e: e.name):
             path = f"{folder}/{entry.name}" if folder else entry.name
             if entry.is_symlink():
-                continue  # a target inside the tree is found by itself; one outside must not be read
+                continue  # targets inside the tree are found anyway; targets outside must not be read
             if entry.is_dir():
-                if entry.name not in _NEVER and not entry.name.startswith(".") and not entry.name.endswith(".egg-info"):
+                if (
+                    entry.name not in _SKIPPED_FOLDERS
+                    and not entry.name.startswith(".")
+                    and not entry.name.endswith(".egg-info")
+                ):
                     below.append(path)
             elif entry.name in _MANIFESTS:
                 if folder not in manifests and set_aside(path) in ("", "scripts"):
                     manifests.append(folder)
-                _consider(path, entry, found, aside)
+                _consider(path, entry, sources, aside)
             else:
-                _consider(path, entry, found, aside)
+                _consider(path, entry, sources, aside)
         stack.extend(reversed(below))
 
 
 def _consider(
-    path: str, entry: os.DirEntry[str], found: list[tuple[str, str, int]], aside: list[tuple[str, str, int]]
+    path: str, entry: os.DirEntry[str], sources: list[tuple[str, str, int]], aside: list[tuple[str, str, int]]
 ) -> None:
     language = LANGUAGES.get(os.path.splitext(entry.name)[1])
     if language is not None:
-        into = aside if set_aside(path) else found
+        into = aside if set_aside(path) else sources
         into.append((path, language, entry.stat(follow_symlinks=False).st_size))
 
 
@@ -165,22 +181,22 @@ def _aside_root(path: str) -> str:
     return ""
 
 
-def _imported(root: Path, paths: list[str], roots: set[str]) -> set[str]:
+def _find_imported_folders(root: Path, paths: list[str], roots: set[str]) -> set[str]:
     """Return the folders that files outside them import, which means that the product needs them."""
     tails: dict[str, str] = {}
     for folder in sorted(roots):
         parts = folder.split("/")
         tails.update(("/".join(parts[at:]), folder) for at in range(max(1, len(parts) - 1)))
     words = {folder.rpartition("/")[2].encode() for folder in roots}
-    found: set[str] = set()
+    imported: set[str] = set()
     for path in paths:
         try:
             data = (root / path).read_bytes() if words else b""
         except OSError:
             continue  # `gather` reports unreadable files when it parses them
         if any(word in data for word in words):
-            found.update(tails[tail] for tail in _prefixes(data, path) if tail in tails)
-    return found
+            imported.update(tails[tail] for tail in _prefixes(data, path) if tail in tails)
+    return imported
 
 
 def _prefixes(data: bytes, path: str) -> Iterator[str]:
@@ -221,7 +237,7 @@ def _owner(path: str, packages: list[str]) -> str:
     return best
 
 
-def _unneeded_adapters(manifests: list[Manifest], sizes: dict[str, int]) -> list[str]:
+def _find_unneeded_adapters(manifests: list[Manifest], sizes: dict[str, int]) -> list[str]:
     """Return the folders of adapter packages to leave out. These are small, come in large numbers, provide no storage,
     and no other package needs them. In a catalogue of integrations, every package that few others need is left out.
     Returns nothing if fewer than ten files would be left to analyse.
@@ -230,14 +246,14 @@ def _unneeded_adapters(manifests: list[Manifest], sizes: dict[str, int]) -> list
     for manifest in manifests:
         parent = manifest.folder.rpartition("/")[0]
         crowds[parent] = crowds.get(parent, 0) + 1
-    is_catalogue = len(manifests) > _CATALOGUE
+    is_catalogue = len(manifests) > _CATALOGUE_MANIFESTS
     users = Counter(n for m in manifests for n in m.needs | m.offers)
     needed = {name for name, count in users.items() if count >= (_CORE_USERS if is_catalogue else 1)}
     adapters = [
         m.folder
         for m in manifests
         if m.folder
-        and (is_catalogue or crowds[m.folder.rpartition("/")[0]] > _CROWD)
+        and (is_catalogue or crowds[m.folder.rpartition("/")[0]] > _CROWD_PACKAGES)
         and m.name not in needed
         and (is_catalogue or not storages_of(m.needs | m.offers))
     ]
@@ -249,5 +265,5 @@ def _unneeded_adapters(manifests: list[Manifest], sizes: dict[str, int]) -> list
     most = _ADAPTER_SHARE * sum(sizes.values())
     adapters = [folder for folder in adapters if weights[folder] <= most or len(sizes) < _FEW_FILES]
     prefixes = tuple(folder + "/" for folder in adapters)
-    left = sum(1 for path in sizes if not path.startswith(prefixes)) if adapters else len(sizes)
-    return adapters if left >= 10 else []
+    remaining_files = sum(1 for path in sizes if not path.startswith(prefixes)) if adapters else len(sizes)
+    return adapters if remaining_files >= 10 else []

@@ -23,8 +23,8 @@ class EffectBase:
         self.guards = guards
         self.strings = strings
         self.origins = origins
-        self.found: list[Effect] = []
-        self.model_names = {n.rpartition(".")[2] for n, made in origins.names.items() if MODEL in made}
+        self.effects: list[Effect] = []
+        self.model_names = {n.rpartition(".")[2] for n, name_origins in origins.names.items() if MODEL in name_origins}
         self.summary_names = self._summary_names()
         self.shortened_names = {
             n.kids[0].text
@@ -42,7 +42,7 @@ class EffectBase:
         *marks: str,
         fed: frozenset[str] = frozenset(),
     ) -> None:
-        self.found.append(
+        self.effects.append(
             Effect(
                 kind,
                 node.line,
@@ -58,13 +58,13 @@ class EffectBase:
 
     def branches(self, node: Node) -> list[tuple[int, int]]:
         """Return the `if` statements around a node, each with the number of the branch that contains it."""
-        found: list[tuple[int, int]] = []
+        branches: list[tuple[int, int]] = []
         current, around = node, self.scope.parent(node)
         while around is not None:
             if around.kind == "if" and current is not around.kids[0]:
-                found.append((id(around), next(at for at, kid in enumerate(around.kids) if kid is current)))
+                branches.append((id(around), next(at for at, kid in enumerate(around.kids) if kid is current)))
             current, around = around, self.scope.parent(around)
-        return found
+        return branches
 
     def _summary_names(self) -> set[str]:
         """Return local names that contain a summary, or a value derived from one in two rounds of assignments."""
@@ -90,12 +90,21 @@ class EffectBase:
             return bool(words.SUMMARY.search(value.text)) or any(self._tells_summary(k, names) for k in value.kids)
         if value.kind == "call":
             callee = last_name(value.kids[0])
-            found = set(words.words(callee))
-            if words.SUMMARY.search(callee) and not found & {"should", "is", "needs", "has"}:
+            callee_words = set(words.words(callee))
+            if words.SUMMARY.search(callee) and not callee_words & {"should", "is", "needs", "has"}:
                 return True
-            makes = callee[:1].isupper() or found & {"message", "msg", "build", "make", "new", "create", "dict", "wrap"}
+            makes = callee[:1].isupper() or callee_words & {
+                "message",
+                "msg",
+                "build",
+                "make",
+                "new",
+                "create",
+                "dict",
+                "wrap",
+            }
             if any(k.kind == "name" and "summary" in words.words(k.text) for k in value.kids[1:]):
-                return "count" not in found and "tokens" not in found
+                return "count" not in callee_words and "tokens" not in callee_words
             return bool(makes) and any(self._tells_summary(k, names) for k in value.kids[1:])
         return False
 
@@ -118,9 +127,9 @@ class EffectBase:
     def marker(self, value: Node) -> str:
         """Return `marker` for a notice ("[truncated]"), `shortened` for a truncating call, or an empty string."""
         for item in walk(value):
-            state = item.text.isidentifier() and item.text.islower()  # one bare word is the name of a state
-            said = item.kind in ("str", "fstr") and len(item.text) < 400 and not state
-            if said and words.MARKER.search(item.text):
+            state = item.text.isidentifier() and item.text.islower()  # a single lower-case word is the name of a state
+            is_text = item.kind in ("str", "fstr") and len(item.text) < 400 and not state
+            if is_text and words.MARKER.search(item.text):
                 return "marker"
             if item.kind in ("name", "attr"):
                 text = self.strings.get(item.text, "")

@@ -48,8 +48,8 @@ class ContentEffects(EffectBase):
         self.ones = set(self.scope.elements)
         for name, annotation in self.scope.params.items():
             listed = words.LIST_TYPES.search(annotation)
-            one = bool(set(words.words(name)[-1:]) & _ONE_WORDS) and not listed
-            if one and (not annotation or _ONE_TYPES.search(annotation) or _RECORD_TYPES.match(annotation)):
+            is_single = bool(set(words.words(name)[-1:]) & _ONE_WORDS) and not listed
+            if is_single and (not annotation or _ONE_TYPES.search(annotation) or _RECORD_TYPES.match(annotation)):
                 self.ones.add(name)
         self.cut_names: set[str] = set()
         for _ in range(2):
@@ -59,7 +59,7 @@ class ContentEffects(EffectBase):
                 target, value = node.kids
                 if self._is_one(value):
                     self.ones.add(target.text)
-                cut = self.text_cuts(value) or (value.kind == "call" and self._joined_cut(value))
+                cut = self.text_cuts(value) or (value.kind == "call" and self._is_joined_cut(value))
                 if cut or (value.kind in ("fstr", "bin") and self._mentions_cut(value)):
                     self.cut_names.add(target.text)
 
@@ -89,20 +89,20 @@ class ContentEffects(EffectBase):
             return False
         low, high = node.kids[1:3]
         bounds = [b for b in (low, high) if b.kind not in ("none",) and b.text != "0"]
-        if not bounds or any(self._is_found(b) for b in bounds) or self._drops_prefix(low, high):
+        if not bounds or any(self._is_search_result(b) for b in bounds) or self._drops_prefix(low, high):
             return False
         if high.kind == "un" and high.text == "-":
-            return False  # `text[:-2]` takes off an ending, however long the text is
+            return False  # `text[:-2]` removes an ending, whatever the length
         if low.kind != "none" and low.text != "0" and high.kind != "none":
-            return False  # `text[at : at + size]` is one of several pieces, which together are the whole text
+            return False  # `text[at : at + size]` is one of several pieces that add up to the whole text
         return all(b.kind not in ("num", "str") or (b.text.isdigit() and int(b.text) >= 40) for b in bounds)
 
-    def _is_found(self, bound: Node) -> bool:
+    def _is_search_result(self, bound: Node) -> bool:
         """Return whether a bound comes from a search, so that the slice takes a text apart instead of fitting it to a
         size."""
-        made = {o for k in walk(bound) if k.kind == "name" for o in self.origins.names.get(k.text, ())}
-        made |= self.origins.of(bound)
-        return any(o.startswith("call:") and _takes_apart(o.rpartition(".")[2]) for o in made)
+        bound_origins = {o for k in walk(bound) if k.kind == "name" for o in self.origins.names.get(k.text, ())}
+        bound_origins |= self.origins.of(bound)
+        return any(o.startswith("call:") and _takes_apart(o.rpartition(".")[2]) for o in bound_origins)
 
     def _drops_prefix(self, low: Node, high: Node) -> bool:
         """Return whether a slice is `text[n:]`, which removes a prefix, and not `text[-n:]`."""
@@ -110,9 +110,9 @@ class ContentEffects(EffectBase):
             return False
         return not any(
             (k.kind == "un" and k.text == "-") or (k.kind == "bin" and k.text == "-") for k in walk(low)
-        ) and (low.kind != "name" or not self._counted_from_end(low.text))
+        ) and (low.kind != "name" or not self._is_counted_from_end(low.text))
 
-    def _counted_from_end(self, name: str) -> bool:
+    def _is_counted_from_end(self, name: str) -> bool:
         return any(
             k.kind in ("bin", "un") and k.text == "-"
             for n in self.scope.nodes
@@ -120,7 +120,7 @@ class ContentEffects(EffectBase):
             for k in walk(n.kids[1])
         )
 
-    def _joined_cut(self, value: Node) -> bool:
+    def _is_joined_cut(self, value: Node) -> bool:
         return last_name(value.kids[0]) in ("join", "concat") and bool(self.text_cuts(value))
 
     def shrunk(self, value: Node) -> list[str]:
@@ -130,9 +130,9 @@ class ContentEffects(EffectBase):
         computed the value; only its summary (`summaries.py`) shows whether that helper shortens text.
         """
         marks: list[str] = []
-        told = self.marker(value)
-        if told:
-            marks.append(told)
+        marker = self.marker(value)
+        if marker:
+            marks.append(marker)
         if self.text_cuts(value) or self._mentions_cut(value):
             marks.append("cut")
         if self._is_constant(value):
@@ -152,14 +152,14 @@ class ContentEffects(EffectBase):
     def _pieces(self, value: Node) -> list[Node]:
         """Return the nodes of a value, including those of values that were assigned or added to its names."""
         names = {k.text for k in walk(value) if k.kind == "name"}
-        made = [n.kids[1] for n in self.scope.nodes if n.kind == "assign" and dotted(n.kids[0]) in names]
-        made += [
+        assigned = [n.kids[1] for n in self.scope.nodes if n.kind == "assign" and dotted(n.kids[0]) in names]
+        assigned += [
             a for n in self.scope.nodes
             if n.kind == "call" and n.kids[0].kind == "attr" and n.kids[0].text in ("append", "extend", "unshift")
             and dotted(n.kids[0].kids[0]) in names
             for a in n.kids[1:]
         ]  # fmt: skip
-        return [k for v in (value, *made) for k in walk(v)]
+        return [k for v in (value, *assigned) for k in walk(v)]
 
     def _leaves_parts_out(self, value: Node) -> bool:
         """Return whether a value contains the parts of one message except those of a certain kind: `[p for p in
@@ -203,7 +203,9 @@ class ContentEffects(EffectBase):
         if root in self.ones or self.scope.likeness(owner) > 0:
             marks = self.shrunk(value)
             if marks and not self._only_read_copy(root) and not self._holds_whole(value, target, field):
-                self._add("content", node, target, 2, "stored", *marks, *self._looped(node), fed=self.origins.of(value))
+                self._add(
+                    "content", node, target, 2, "stored", *marks, *self._loop_marks(node), fed=self.origins.of(value)
+                )
 
     def _holds_whole(self, value: Node, target: Node, field: str) -> bool:
         """Return whether a value contains all of the old content, wrapped or extended: `[Text(m.content)]`."""
@@ -220,56 +222,56 @@ class ContentEffects(EffectBase):
 
     def _only_read_copy(self, name: str) -> bool:
         """Return whether a name is a copy of a message that is only read afterwards, such as a copy for the log."""
-        made = [
+        assigned = [
             n.kids[1] for n in self.scope.nodes
             if n.kind == "assign" and n.kids[0].kind == "name" and n.kids[0].text == name
         ]  # fmt: skip
-        copied = any(v.kind == "call" and last_name(v.kids[0]).lower() in _COPYING for v in made)
-        return copied and len(made) == 1 and self.scope.fate(name) == "read"
+        copied = any(v.kind == "call" and last_name(v.kids[0]).lower() in _COPYING for v in assigned)
+        return copied and len(assigned) == 1 and self.scope.fate(name) == "read"
 
-    def _looped(self, node: Node) -> list[str]:
+    def _loop_marks(self, node: Node) -> list[str]:
         return ["in_loop"] if self.guards.loops.get(id(node)) is not None else []
 
-    def _said_instead(self, node: Node, target: Node, value: Node) -> None:
+    def _record_notice_instead(self, node: Node, target: Node, value: Node) -> None:
         """Record `result = "[left out]"` if the same name contains the result of a call earlier or in another
         branch."""
         if target.kind != "name" or node.text != "=" or target.text.lower() not in _FIELDS:
             return
-        held = any(
+        holds_result = any(
             o.startswith("call:")
             for n in self.scope.nodes
             if n.kind == "assign" and n.text == "=" and n is not node and _holds(n.kids[0], target.text)
             for o in self.origins.of(n.kids[1], grown=False)
         )
         named = words.words(target.text)[-1] in ("result", "results", "output", "outputs", "observation", "response")
-        if held and named and value.kind in ("str", "fstr") and self.marker(value):
+        if holds_result and named and value.kind in ("str", "fstr") and self.marker(value):
             self._add("content", node, target, 2, "stored", "marker", "instead")
 
-    def _flagged_cut(self, node: Node) -> None:
+    def _record_flagged_cut(self, node: Node) -> None:
         """Record `{ output: text.slice(0, limit), truncated: true }`, which is a truncated text with a field that says
         so."""
-        told = any(
+        is_flagged = any(
             p.kind == "pair" and {"truncated", "omitted", "clipped"} & set(words.words(p.text)) for p in node.kids
         )
-        cuts = [c for p in node.kids if told and p.kind == "pair" for c in self.text_cuts(p)]
+        cuts = [c for p in node.kids if is_flagged and p.kind == "pair" for c in self.text_cuts(p)]
         cuts += [
-            k for p in node.kids if told and p.kind == "pair" for k in p.kids
+            k for p in node.kids if is_flagged and p.kind == "pair" for k in p.kids
             if k.kind == "name" and k.text in self.cut_names
         ]  # fmt: skip
         if cuts:
             subject = cuts[0].kids[0] if cuts[0].kind == "slice" else cuts[0]
             self._add("shortened", node, subject, 0, self.scope.flow(node), "marker", fed=self.origins.of(node))
 
-    def _chosen_content(self, key: str, value: Node) -> None:
+    def _record_chosen_content(self, key: str, value: Node) -> None:
         """Record `output: part.old ? "[cleared]" : part.output`, in which a notice replaces the content."""
         if key.lower() not in _FIELDS or value.kind != "cond":
             return
-        said = [k for k in value.kids[1:] if k.kind in ("str", "fstr") and self.marker(k)]
-        kept = any(k.kind == "attr" and k.text.lower() in _FIELDS for b in value.kids[1:] for k in walk(b))
-        if said and kept:
-            self._add("content", value, said[0], 2, self.scope.flow(value), "copied", "marker")
+        notices = [k for k in value.kids[1:] if k.kind in ("str", "fstr") and self.marker(k)]
+        keeps_field = any(k.kind == "attr" and k.text.lower() in _FIELDS for b in value.kids[1:] for k in walk(b))
+        if notices and keeps_field:
+            self._add("content", value, notices[0], 2, self.scope.flow(value), "copied", "marker")
 
-    def _copied_content(self, node: Node) -> None:
+    def _record_copied_content(self, node: Node) -> None:
         """Record `{ ...block, content: shortened }`, which is a copy of a message with shorter content.
 
         `{ content, ...(failed ? { status } : {}) }` copies nothing, and `data: part.data` copies all of the content.
@@ -281,14 +283,16 @@ class ContentEffects(EffectBase):
                 value = pair.kids[0]
                 whole = value.kind == "attr" and value.text == pair.text
                 marks = [] if whole else self.shrunk(value)
-                one = any(k.kind == "spread" and self._is_one(_root(k.kids[0])) for k in node.kids)
+                spreads_message = any(k.kind == "spread" and self._is_one(_root(k.kids[0])) for k in node.kids)
                 if marks:
-                    likeness = 2 if one else 1 + self.scope.place
+                    likeness = 2 if spreads_message else 1 + self.scope.place
                     flow, fed = self.scope.flow(node), self.origins.of(value)
-                    self._add("content", pair, value, likeness, flow, "copied", *marks, *self._looped(pair), fed=fed)
+                    self._add(
+                        "content", pair, value, likeness, flow, "copied", *marks, *self._loop_marks(pair), fed=fed
+                    )
                     return
 
-    def _copied_by_call(self, node: Node) -> None:
+    def _record_copy_by_call(self, node: Node) -> None:
         """Record `message.model_copy(update={"content": short})` and `replace(message, content=short)`."""
         if last_name(node.kids[0]).lower() not in _COPYING or not self._is_one(node):
             return
@@ -297,17 +301,17 @@ class ContentEffects(EffectBase):
             if value.kind == "dict":
                 pairs.extend((p.text, p.kids[0]) for p in value.kids if p.kind == "pair" and p.kids)
         for key, value in pairs:
-            if key.lower() in _FIELDS and (marks := self.shrunk(value) or self._held_elsewhere(value)):
+            if key.lower() in _FIELDS and (marks := self.shrunk(value) or self._marks_of_field(value)):
                 flow = self.scope.flow(node)
                 self._add("content", node, value, 2, flow, "copied", *marks, fed=self.origins.of(value))
                 return
 
-    def _mapped(self, node: Node, owner: Node, element: Node, made: Node) -> None:
+    def _record_mapping(self, node: Node, owner: Node, element: Node, new_element: Node) -> None:
         """Record `[shorter(m) for m in messages]`, in which a helper creates each message. `World` knows what the
         helper does."""
         names = {k.text for k in walk(element) if k.kind == "name"}
         helpers = [
-            k for k in self._results(made)
+            k for k in self._results(new_element)
             if k.kind == "call" and any(a.kind == "name" and a.text in names for _, a in arguments(k))
         ]  # fmt: skip
         called = frozenset(
@@ -317,18 +321,18 @@ class ContentEffects(EffectBase):
         if called and self.scope.likeness(owner) > 1:
             self._add("mapped", node, owner, 2, self.scope.flow(node), "copied", fed=called)
 
-    def _results(self, made: Node) -> list[Node]:
+    def _results(self, expression: Node) -> list[Node]:
         """Return the possible results of an expression, or of the function that a list is mapped through."""
-        if made.kind == "lambda" and made.text == "block":
-            return [r for k in walk(made) if k.kind == "return" for v in k.kids for r in self._results(v)]
-        if made.kind in ("lambda", "cond", "bool"):
-            return [r for k in made.kids for r in self._results(k)]
-        if made.kind == "name":
+        if expression.kind == "lambda" and expression.text == "block":
+            return [r for k in walk(expression) if k.kind == "return" for v in k.kids for r in self._results(v)]
+        if expression.kind in ("lambda", "cond", "bool"):
+            return [r for k in expression.kids for r in self._results(k)]
+        if expression.kind == "name":
             return [
                 n.kids[1] for n in self.scope.nodes
-                if n.kind == "assign" and n.kids[0].kind == "name" and n.kids[0].text == made.text
+                if n.kind == "assign" and n.kids[0].kind == "name" and n.kids[0].text == expression.text
             ]  # fmt: skip
-        return [made]
+        return [expression]
 
     def _put_back(self, node: Node, target: Node, value: Node) -> None:
         """Record `messages[i] = shorter(messages[i])`, in which a helper creates one message."""
@@ -338,10 +342,10 @@ class ContentEffects(EffectBase):
         same = any(a.kind == "index" and dotted(a.kids[0]) == own for _, a in arguments(value))
         name = dotted(value.kids[0])
         if name and (same or any(self._is_one(a) for _, a in arguments(value))):
-            marks = ["copied", *self._looped(node)]
+            marks = ["copied", *self._loop_marks(node)]
             self._add("mapped", node, target.kids[0], 2, "stored", *marks, fed=frozenset((f"call:{name}",)))
 
-    def _held_elsewhere(self, value: Node) -> list[str]:
+    def _marks_of_field(self, value: Node) -> list[str]:
         """Return `["const"]` if the new content is a field of the object, such as a configured placeholder."""
         return ["const"] if value.kind == "attr" and dotted(value.kids[0]) in ("self", "this") else []
 
@@ -377,7 +381,7 @@ class ContentEffects(EffectBase):
             return any(k.kind == "spread" and _root(k.kids[0]).text in names for k in value.kids)
         return (value.kind == "name" and value.text in names) or self._is_one(value)
 
-    def _shortened(self, node: Node) -> None:
+    def _record_shortened(self, node: Node) -> None:
         """Record a text that consists of a truncated head, a notice and optionally a tail. Error messages do not
         count."""
         if (node.kind == "bin" and node.text != "+") or self._says_what_failed(node):
@@ -393,27 +397,33 @@ class ContentEffects(EffectBase):
         if cut and says:
             inside = [c for p in cut for c in self.text_cuts(p)]
             subject = inside[0].kids[0] if inside else cut[0]
-            told = ["marker"] if any(self.marker(p) == "marker" for p in (node, *self._written_as(says))) else []
+            markers = (
+                ["marker"] if any(self.marker(p) == "marker" for p in (node, *self._texts_assigned_to(says))) else []
+            )
             flow = self.scope.flow(node)
             if node.kind == "fstr" and flow == "prompt":
                 flow = "read"
-            self._add("shortened", node, subject, 0, flow, *told, *self._held_as(around), fed=self.origins.of(node))
+            self._add(
+                "shortened", node, subject, 0, flow, *markers, *self._marks_of_names(around), fed=self.origins.of(node)
+            )
 
-    def _held_as(self, around: Node) -> list[str]:
+    def _marks_of_names(self, around: Node) -> list[str]:
         """Return marks for the names under which a new text is passed on, such as `as:shown` if it is only shown."""
         names: list[str] = []
-        made = around
-        while made.kind == "assign" and made.kids[0].kind == "name" and made.kids[0].text not in names:
-            names.append(made.kids[0].text)
+        assignment = around
+        while (
+            assignment.kind == "assign" and assignment.kids[0].kind == "name" and assignment.kids[0].text not in names
+        ):
+            names.append(assignment.kids[0].text)
             onward = [
                 n for n in self.scope.nodes
                 if n.kind == "assign" and n.kids[0].kind == "name" and n.kids[0].text not in names
                 and any(k.kind == "name" and k.text == names[-1] for k in walk(n.kids[1]))
-                and not any(k is made for k in walk(n.kids[1]))
+                and not any(k is assignment for k in walk(n.kids[1]))
             ]  # fmt: skip
             if len(onward) != 1:
                 break
-            made = onward[0]
+            assignment = onward[0]
         return [f"as:{name}" for name in names]
 
     def _says_what_failed(self, node: Node) -> bool:
@@ -425,9 +435,9 @@ class ContentEffects(EffectBase):
 
     def _is_notice(self, name: str) -> bool:
         """Return whether a local name contains a text that the function itself wrote."""
-        return bool(self._written_as([Node("name", 0, name)]))
+        return bool(self._texts_assigned_to([Node("name", 0, name)]))
 
-    def _written_as(self, pieces: list[Node]) -> list[Node]:
+    def _texts_assigned_to(self, pieces: list[Node]) -> list[Node]:
         """Return the texts that the function itself assigns to the names among the given pieces."""
         names = {p.text for p in pieces if p.kind == "name"}
         return [
@@ -438,7 +448,7 @@ class ContentEffects(EffectBase):
 
     def shortens_text(self) -> bool:
         """Return whether the function returns one of its text parameters cut to a length."""
-        given = {
+        text_params = {
             p for p, a in self.scope.params.items() if a in ("", "str", "string", "unknown", "any", "Any") or "str" in a
         }
         for node in self.scope.nodes:
@@ -452,12 +462,12 @@ class ContentEffects(EffectBase):
                 if n.kind == "assign" and n.kids[0].kind == "name" and n.kids[0].text in names
                 for c in self.text_cuts(n.kids[1])
             ]  # fmt: skip
-            if any(self._from_given(c.kids[0], given) for c in cuts):
+            if any(self._comes_from_param(c.kids[0], text_params) for c in cuts):
                 return True
         return False
 
-    def _from_given(self, text: Node, given: set[str]) -> bool:
-        return any(o[6:] in given for o in self.origins.of(text) if o.startswith("param:"))
+    def _comes_from_param(self, text: Node, text_params: set[str]) -> bool:
+        return any(o[6:] in text_params for o in self.origins.of(text) if o.startswith("param:"))
 
     @cached_property
     def written(self) -> Node | None:
@@ -468,16 +478,16 @@ class ContentEffects(EffectBase):
             name = last_name(node.kids[0]).lower()
             owner = set(words.words(dotted(node.kids[0]).rpartition(".")[0]))
             if name == "add" and (around := self.scope.parent(node)) is not None and around.kind == "block":
-                continue  # a set grows; a store that takes a text gives back where it is
+                continue  # adds to a set; a store would return the location of the text
             own = words.words(last_name(node.kids[0]))
-            kept = (
+            is_write = (
                 (bool(set(own[:1]) & _WRITING_VERBS) and bool(set(own[1:]) & _WRITTEN))
                 or (name in _PUTTING and bool(owner & _KEEPERS))
                 or (
                     name == "write" and (len(node.kids) > 2 or bool(owner & {"f", "file", "fh", "fp", "handle", "out"}))
                 )
             )
-            if kept and any(o.startswith(("param:", "call:")) for a in node.kids[1:] for o in self.origins.of(a)):
+            if is_write and any(o.startswith(("param:", "call:")) for a in node.kids[1:] for o in self.origins.of(a)):
                 return node
         return None
 
@@ -493,19 +503,19 @@ class ContentEffects(EffectBase):
         notes = [
             n for n in self.scope.nodes
             if n.kind in ("fstr", "str") and len(n.text) > 8 and _SAVED.search(n.text)
-            and not _logged(self.scope.parent(n)) and not self._only_raised(n)
+            and not _is_logged(self.scope.parent(n)) and not self._only_raised(n)
         ]  # fmt: skip
-        told = [
+        inserted_notes = [
             n for n in notes if n.kind == "fstr" or (p := self.scope.parent(n)) is None or p.kind in ("bin", "list")
         ]
         written = self.written
         where = self._says_where(written) if written is not None else False
-        if written is not None and (told or where):
+        if written is not None and (inserted_notes or where):
             marks = ["noted", *(["says_where"] if where else []), *(["optional"] if self._is_optional(written) else [])]
             self._add("offload", written, written.kids[0], 1, "stored", *marks, fed=self.origins.of(written))
-        elif told:
-            marks = ["noted", "through_helper", *(["optional"] if self._is_optional(told[0]) else [])]
-            self._add("offload", told[0], told[0], 1, self.scope.flow(told[0]), *marks)
+        elif inserted_notes:
+            marks = ["noted", "through_helper", *(["optional"] if self._is_optional(inserted_notes[0]) else [])]
+            self._add("offload", inserted_notes[0], inserted_notes[0], 1, self.scope.flow(inserted_notes[0]), *marks)
         elif written is not None and self.cut_names:
             self._add("offload", written, written.kids[0], 1, "stored", "preview", fed=self.origins.of(written))
 
@@ -522,14 +532,14 @@ class ContentEffects(EffectBase):
     def _says_where(self, written: Node) -> bool:
         """Return whether the remaining text names the place written to, which is the first argument or the owner."""
         callee = written.kids[0]
-        place = written.kids[1] if len(written.kids) > 2 else callee.kids[0] if callee.kind == "attr" else callee
-        names = {k.text for k in walk(place) if k.kind == "name"} - {"self", "fs", "path", "os"}
-        names |= {place.text} if place.kind == "name" else set()
+        destination = written.kids[1] if len(written.kids) > 2 else callee.kids[0] if callee.kind == "attr" else callee
+        names = {k.text for k in walk(destination) if k.kind == "name"} - {"self", "fs", "path", "os"}
+        names |= {destination.text} if destination.kind == "name" else set()
         texts = [n for n in self.scope.nodes if n.kind == "fstr" and n.line >= written.line]
         return any(
             k.kind == "name" and k.text in names
             for n in texts
-            if not _logged(self.scope.parent(n)) and self.scope.flow(n) not in ("read", "passed:Error")
+            if not _is_logged(self.scope.parent(n)) and self.scope.flow(n) not in ("read", "passed:Error")
             for k in walk(n)
         )
 
@@ -545,11 +555,11 @@ def _takes_apart(name: str) -> bool:
     """Return whether a function searches for a position in a text. A cut at the last line end before a limit still
     counts as a cut to a size.
     """
-    found = set(words.words(name))
-    return bool(found & _FINDING and "last" not in found) or "split" in found
+    name_words = set(words.words(name))
+    return bool(name_words & _FINDING and "last" not in name_words) or "split" in name_words
 
 
-def _logged(around: Node | None) -> bool:
+def _is_logged(around: Node | None) -> bool:
     """Return whether a text is written to a log, the console or an exception."""
     if around is None:
         return False

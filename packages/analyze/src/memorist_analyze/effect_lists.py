@@ -49,7 +49,7 @@ class ListEffects(EffectBase):
                     parts.insert(0, Node("item", node.line, "", [added]))
         return parts
 
-    def _kept_in_loop(self, loop: Node) -> None:
+    def _record_filter_loop(self, loop: Node) -> None:
         """Record `for m in xs: if …: kept.append(m)`, which is a filter written as a loop."""
         if loop.kind != "for":
             return
@@ -98,8 +98,8 @@ class ListEffects(EffectBase):
                     marks.extend(["unseen"] if dotted(item.kids[0].kids[0]) in added else [])
                     marks.extend(["by_id_seen"] if any(_names_id(k) for k in item.kids[1:]) else [])
         source = unwrapped(loop.kids[1])
-        if self._sorted_by(source) or (source.kind == "name" and self._sorted_by(source)):
-            marks.append(f"sorted_{self._sorted_by(source)}")
+        if self._find_sort_order(source) or (source.kind == "name" and self._find_sort_order(source)):
+            marks.append(f"sorted_{self._find_sort_order(source)}")
         if unwrapped(loop.kids[1]) is not loop.kids[1]:
             marks.append("backwards")
         return list(dict.fromkeys(marks))
@@ -114,7 +114,7 @@ class ListEffects(EffectBase):
         named = set(words.words(last_name(node)))
         return 1 + self.scope.place if named & _KEPT_WORDS and self.scope.place else 0
 
-    def _sorted_by(self, node: Node) -> str:
+    def _find_sort_order(self, node: Node) -> str:
         """Return how a list was ordered: `time`, `score`, or an empty string if it was not ordered or the code does not
         show it."""
         if node.kind == "call":
@@ -127,9 +127,9 @@ class ListEffects(EffectBase):
         spelled = dotted(node)
         for item in self.scope.nodes:
             if item.kind == "assign" and dotted(item.kids[0]) == spelled and item.kids[1].kind == "call":
-                found = self._sorted_by(item.kids[1])
-                if found:
-                    return found
+                order = self._find_sort_order(item.kids[1])
+                if order:
+                    return order
             callee = item.kids[0] if item.kind == "call" and item.kids else None
             if (
                 callee is not None
@@ -142,24 +142,24 @@ class ListEffects(EffectBase):
 
     def _key_of(self, call: Node) -> str:
         keys = [v for k, v in arguments(call) if k == "key"] or [k for k in call.kids[1:] if k.kind == "lambda"]
-        told = {
+        key_words = {
             w for key in keys for k in walk(key) if k.kind in ("name", "attr", "str") for w in words.words(k.text)
         }  # fmt: skip
-        if told & words.SCORE or {"similarity", "distance", "relevancy", "confidence"} & told:
+        if key_words & words.SCORE or {"similarity", "distance", "relevancy", "confidence"} & key_words:
             return "score"
         highest = any(k == "reverse" and v.text.lower() == "true" for k, v in arguments(call))
         if highest and any(key.kids and key.kids[0].kind == "index" for key in keys if key.kind == "lambda"):
             return "score"  # pairs of an item and its score: `key=lambda pair: pair[1], reverse=True`
-        return "time" if told & _TIMES else "key" if keys else ""
+        return "time" if key_words & _TIMES else "key" if keys else ""
 
-    def _sorted_cut(self, node: Node, owner: Node) -> None:
+    def _record_sorted_cut(self, node: Node, owner: Node) -> None:
         """Record `sorted(xs, key=…)[:n]`, or a slice of a list that was sorted earlier."""
         if node.text == "step" or all(k.kind in ("none",) for k in node.kids[1:]):
             return
         bound = [k for k in node.kids[1:] if k.kind not in ("none",)]
         if any(k.kind == "num" and k.text in ("0", "1") for k in bound) and len(bound) == 1:
             return
-        how = self._sorted_by(owner)
+        how = self._find_sort_order(owner)
         if how:
             source = owner.kids[1] if owner.kind == "call" and len(owner.kids) > 1 else owner
             if owner.kind == "call" and owner.kids[0].kind == "attr":
@@ -201,17 +201,26 @@ class ListEffects(EffectBase):
             for k, v in pairs
         )  # fmt: skip
         if newest:
-            said = [dotted(node.kids[0]), *(v.text for _, v in pairs if v.kind == "str")]
-            told = {w for s in said for w in words.words(s)} & (words.STRONG | {"message", "events", "history"})
-            self._add("query_limit", node, node, 2 if told else 1 + self.scope.place, self.scope.flow(node), "options")
+            names = [dotted(node.kids[0]), *(v.text for _, v in pairs if v.kind == "str")]
+            message_words = {w for s in names for w in words.words(s)} & (
+                words.STRONG | {"message", "events", "history"}
+            )
+            self._add(
+                "query_limit",
+                node,
+                node,
+                2 if message_words else 1 + self.scope.place,
+                self.scope.flow(node),
+                "options",
+            )
 
 
 def _options(call: Node) -> list[tuple[str, Node]]:
-    found = [(k, v) for k, v in arguments(call) if k]
+    options = [(k, v) for k, v in arguments(call) if k]
     for value in call.kids[1:]:
         if value.kind == "dict":
-            found.extend((p.text, p.kids[0]) for p in value.kids if p.kind == "pair" and p.kids)
-    return found
+            options.extend((p.text, p.kids[0]) for p in value.kids if p.kind == "pair" and p.kids)
+    return options
 
 
 def _copies(value: Node) -> bool:

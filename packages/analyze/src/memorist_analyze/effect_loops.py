@@ -23,29 +23,33 @@ class LoopEffects(EffectBase):
         if not kinds or not test_is_tokens:
             return
         for item in walk(node.kids[1]):
-            taken = self._taken(item)
-            if taken is not None:
-                marks = ["in_loop", *(["after_asking"] if self._is_answer(node, taken) else [])]
-                self._add("token_trim", item, taken, max(1, self.scope.likeness(taken)), self._fate(taken), *marks)
+            trimmed = self._trimmed_list(item)
+            if trimmed is not None:
+                marks = ["in_loop", *(["after_asking"] if self._is_answer(node, trimmed) else [])]
+                self._add(
+                    "token_trim", item, trimmed, max(1, self.scope.likeness(trimmed)), self._fate(trimmed), *marks
+                )
                 return
 
-    def _is_answer(self, loop: Node, taken: Node) -> bool:
+    def _is_answer(self, loop: Node, trimmed: Node) -> bool:
         """Return whether the trimmed list is local and contains a model's answer, with no model call after it."""
-        if dotted(taken).startswith(("self.", "this.")) or MODEL not in self.origins.of(taken):
+        if dotted(trimmed).startswith(("self.", "this.")) or MODEL not in self.origins.of(trimmed):
             return False
-        asked = self.origins.asked()
+        model_call_ids = self.origins.model_call_ids()
         around = self.guards.loops.get(id(loop))
-        again = around is not None and any(id(k) in asked for k in walk(around))
-        return not again and all(n.line < loop.line for n in self.scope.nodes if id(n) in asked)
+        again = around is not None and any(id(k) in model_call_ids for k in walk(around))
+        return not again and all(n.line < loop.line for n in self.scope.nodes if id(n) in model_call_ids)
 
-    def _taken(self, item: Node) -> Node | None:
+    def _trimmed_list(self, item: Node) -> Node | None:
         if item.kind == "call" and item.kids[0].kind == "attr":
-            found = set(words.words(item.kids[0].text))
-            if found & {"clear", "remove", "drop", "delete", "pop", "evict"} and found & words.STRONG:
-                return Node("attr", item.line, "messages", item.kids[0].kids)  # what the method is named for
-            gone = [k for k in item.kids[1:] if k.kind == "name" and found & {"remove", "delete", "evict", "drop"}]
-            if gone and words.words(gone[0].text)[:1] in (("message",), ("msg",), ("oldest",), ("turn",)):
-                return Node("name", item.line, "messages")  # the store's own method takes one message out
+            method_words = set(words.words(item.kids[0].text))
+            if method_words & {"clear", "remove", "drop", "delete", "pop", "evict"} and method_words & words.STRONG:
+                return Node("attr", item.line, "messages", item.kids[0].kids)  # the method is named for the list
+            removed = [
+                k for k in item.kids[1:] if k.kind == "name" and method_words & {"remove", "delete", "evict", "drop"}
+            ]
+            if removed and words.words(removed[0].text)[:1] in (("message",), ("msg",), ("oldest",), ("turn",)):
+                return Node("name", item.line, "messages")  # a method of the store removes one message
             name = item.kids[0].text.lower()
             if name in ("pop", "popleft", "splice", "remove", "delete", "removemessage"):
                 owner = item.kids[0].kids[0]
@@ -76,8 +80,8 @@ class LoopEffects(EffectBase):
             ):
                 adds = True
             elif item.kind == "assign" and item.text == "=" and item.kids[1].kind == "bin":
-                left = item.kids[0]
-                adds = adds or (left.kind == "name" and left.text in self.scope.token_names)
+                total = item.kids[0]
+                adds = adds or (total.kind == "name" and total.text in self.scope.token_names)
             elif item.kind == "cmp" and any(op in item.text for op in ("<", ">")):
                 tokens = tokens or self.scope.speaks_of_tokens(item)
             elif item.kind == "jump" and item.text == "break":

@@ -19,9 +19,9 @@ _REFILLING = bag(
 
 def _clears(name: str) -> bool:
     """Return whether a name says that something is emptied, such as `clear_session` or `deleteAllMessages`."""
-    found = words.words(name)
-    return found[:1] in (("clear",), ("delete",), ("reset",), ("wipe",), ("purge",)) and bool(
-        set(found[1:]) & (words.STRONG | {"all", "session", "memory", "memories", "items", "records", "chat"})
+    name_words = words.words(name)
+    return name_words[:1] in (("clear",), ("delete",), ("reset",), ("wipe",), ("purge",)) and bool(
+        set(name_words[1:]) & (words.STRONG | {"all", "session", "memory", "memories", "items", "records", "chat"})
     )
 
 
@@ -55,16 +55,16 @@ class SummaryEffects(EffectBase):
         if target.kind != "attr" or not words.SUMMARY.search(target.text) or makes_object:
             return
         if node.text != "=" or (value.kind == "bin" and any(dotted(k) == dotted(target) for k in _pieces(value))):
-            return  # a text that grows by pieces of a stream
+            return  # a text that grows while it is streamed
         fed = any(self.scope.likeness(k) > 1 for k in walk(value) if k.kind in ("name", "attr"))
-        made = self.origins.of(value, grown=False)
-        told = MODEL in made or self._tells_summary(value, self.summary_names)
-        if told and (fed or any(not o.startswith("param:") for o in made)):
+        value_origins = self.origins.of(value, grown=False)
+        is_summary = MODEL in value_origins or self._tells_summary(value, self.summary_names)
+        if is_summary and (fed or any(not o.startswith("param:") for o in value_origins)):
             marks = [
                 "summary_value",
                 *(["given_away"] if self._is_draft(target) else []),
             ]
-            self._add("summary_field", node, target, 2, "stored", *marks, fed=made)
+            self._add("summary_field", node, target, 2, "stored", *marks, fed=value_origins)
 
     def _is_draft(self, target: Node) -> bool:
         """Return whether a field belongs to a local object that is only written out, and not to the object that the
@@ -82,12 +82,12 @@ class SummaryEffects(EffectBase):
 
     def _summary_aside(self) -> None:
         """Record a function that stores a summary in a field and cuts the summarised list in another assignment."""
-        told = [
+        summaries = [
             n for n in self.scope.nodes
             if n.kind == "assign" and n.kids[0].kind == "attr" and words.SUMMARY.search(n.kids[0].text)
             and (self._from_model(n.kids[1]) or self._tells_summary(n.kids[1], self.summary_names))
         ]  # fmt: skip
-        if not told:
+        if not summaries:
             return
         for node in self.scope.nodes:
             if node.kind != "assign" or node.text != "=" or node.kids[0].kind not in ("attr", "slice"):
@@ -103,8 +103,8 @@ class SummaryEffects(EffectBase):
         """Return whether an assignment empties a stored message list, or replaces it with a name or slice."""
         target, value = node.kids
         empty = value.kind == "list" and not value.kids and value.text == "list"
-        kept = value.kind in ("name", "slice") and node.text == "="
-        return (empty or kept) and target.kind == "attr" and self.scope.likeness(target) > 1
+        is_kept_part = value.kind in ("name", "slice") and node.text == "="
+        return (empty or is_kept_part) and target.kind == "attr" and self.scope.likeness(target) > 1
 
     def _clear_and_refill(self) -> None:
         cleared: tuple[Node, Node] | None = None
@@ -122,13 +122,13 @@ class SummaryEffects(EffectBase):
                     cleared = (node, owner)
                     self._add("clear", node, owner, max(2 if memory else 1, likely), "stored")
             elif cleared is not None and _refills(name) and self._follows(node, cleared[0]):
-                told = any(self._tells_summary(a, self.summary_names) for a in node.kids[1:])
+                is_summary = any(self._tells_summary(a, self.summary_names) for a in node.kids[1:])
                 same = dotted(owner).split(".")[:2] == dotted(cleared[1]).split(".")[:2]
-                same = same or (told and dotted(owner) == dotted(cleared[1]).rpartition(".")[0])
+                same = same or (is_summary and dotted(owner) == dotted(cleared[1]).rpartition(".")[0])
                 same = same or (cleared[0].kind == "call" and _same_things(last_name(cleared[0].kids[0]), name))
                 if same or self.scope.likeness(owner) or "memory" in words.words(name):
                     values = [k for a in node.kids[1:] for k in walk(a) if k.kind in ("name", "attr")]
-                    marks = ["summary_value"] if told else []
+                    marks = ["summary_value"] if is_summary else []
                     if same:
                         marks.append("same_owner")
                     if self._one_for_each(node):

@@ -64,46 +64,46 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
                 case "assign":
                     self._assign(node)
                 case "return":
-                    self._returned(node)
+                    self._record_returned(node)
                 case "while" | "for":
                     self._loop(node)
-                    self._kept_in_loop(node)
+                    self._record_filter_loop(node)
                     self._masking_loop(node)
                 case "comp":
                     self._filter(node)
-                    self._mapped(node, node.kids[2], node.kids[1], node.kids[0])
+                    self._record_mapping(node, node.kids[2], node.kids[1], node.kids[0])
                 case "str" | "fstr":
                     if _NEWEST_ROWS.search(node.text) and _ROWS_OF.search(node.text):
                         self._add("query_limit", node, node, 2, "returned")
                     if node.kind == "fstr":
-                        self._shortened(node)
+                        self._record_shortened(node)
                 case "bin":
-                    self._shortened(node)
+                    self._record_shortened(node)
                 case "pair" | "kw" if node.kids:
-                    self._chosen_content(node.text, node.kids[0])
+                    self._record_chosen_content(node.text, node.kids[0])
                 case "dict":
-                    self._flagged_cut(node)
-                    self._copied_content(node)
+                    self._record_flagged_cut(node)
+                    self._record_copied_content(node)
                     self._provider(node, [(p.text, p.kids[0]) for p in node.kids if p.kind == "pair"])
                     self._removal(node, [(p.text, p.kids[0]) for p in node.kids if p.kind == "pair"])
         self._clear_and_refill()
         self._summary_aside()
         self._offload()
-        self.found.sort(key=lambda e: (e.line, e.kind))
-        return self.found
+        self.effects.sort(key=lambda e: (e.line, e.kind))
+        return self.effects
 
     def _slice(self, node: Node) -> None:
         owner, low, high = node.kids
         likeness = self.scope.likeness(owner)
         if likeness == 0:
-            self._sorted_cut(node, owner)
+            self._record_sorted_cut(node, owner)
             return
         if node.text == "step":
             return
         shape = self._bounds(owner, low, high, node)
         if shape in ("", "copy", "whole") or self._is_one_exchanged(node, owner):
             return
-        self._sorted_cut(node, owner)
+        self._record_sorted_cut(node, owner)
         flow = self.scope.flow(node)
         marks = [shape]
         if self.guards.loops.get(id(node)) is not None:
@@ -122,8 +122,8 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
         """Return whether the first element of a list and a slice of it are joined again: `[messages[0],
         *messages[cut:]]`."""
         around = self.scope.parent(node)
-        held = around is not None and around.kind == "assign" and around.kids[0].kind == "name"
-        name = around.kids[0].text if around is not None and held else ""
+        is_assigned = around is not None and around.kind == "assign" and around.kids[0].kind == "name"
+        name = around.kids[0].text if around is not None and is_assigned else ""
         for item in self.scope.nodes:
             if item.kind != "list" or not any(
                 k.kind == "index" and dotted(k.kids[0]) == dotted(owner) for k in item.kids
@@ -135,8 +135,8 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
 
     def _is_one_exchanged(self, node: Node, owner: Node) -> bool:
         """Return whether everything around one element stays: `[*messages[:at], new, *messages[at + 1 :]]`."""
-        held = self.scope.parent(node)
-        around = self.scope.parent(held) if held is not None and held.kind == "spread" else None
+        parent = self.scope.parent(node)
+        around = self.scope.parent(parent) if parent is not None and parent.kind == "spread" else None
         if around is None or around.kind != "list":
             return False
         sides = [k.kids[0] for k in around.kids if k.kind == "spread" and k.kids[0].kind == "slice"]
@@ -210,11 +210,14 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
             owner = callee.kids[0]
             likeness = self.scope.likeness(owner)
             if low == "splice" and likeness and len(node.kids) > 3:
-                told = any(self._tells_summary(k, self.summary_names) for k in node.kids[3:])
+                is_summary = any(self._tells_summary(k, self.summary_names) for k in node.kids[3:])
                 front = node.kids[1].text == "0" and node.kids[2].kind != "num"  # takes out the oldest, puts this there
-                marks = [*(["summary_value"] if told else []), *(["precedes"] if front or self._is_cut(owner) else [])]
+                marks = [
+                    *(["summary_value"] if is_summary else []),
+                    *(["precedes"] if front or self._is_cut(owner) else []),
+                ]
                 fed = frozenset(o for k in node.kids[3:] for o in self.origins.of(k))
-                self._add("rebuild", node, owner, likeness, self._kept_in(owner), *marks, fed=fed)
+                self._add("rebuild", node, owner, likeness, self._find_sink_in_place(owner), *marks, fed=fed)
             elif low in ("pop", "popleft", "splice", "remove", "popitem") and likeness:
                 self._pop(node, owner, low, likeness)
             elif low == "sort":
@@ -230,12 +233,12 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
         elif low in ("sorted", "nlargest", "nsmallest"):
             self._sort(node, node.kids[-1] if low != "sorted" else node.kids[min(1, len(node.kids) - 1)])
         keywords = [(k, v) for k, v in arguments(node) if k]
-        self._handed_over(node, name)
+        self._record_handed_over(node, name)
         self._newest_read(node)
-        self._copied_by_call(node)
+        self._record_copy_by_call(node)
         if callee.kind == "attr" and low in ("map", "flatmap") and node.kids[1:] and node.kids[1].kind == "lambda":
-            given = Node("name", node.line, node.kids[1].note)
-            self._mapped(node, callee.kids[0], given, node.kids[1])
+            element = Node("name", node.line, node.kids[1].note)
+            self._record_mapping(node, callee.kids[0], element, node.kids[1])
         self._vector_put(node)
         self._removal(node, keywords)
         self._provider(node, keywords)
@@ -246,7 +249,7 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
         ):
             self._add("removal", node, node, 2, "returned")
 
-    def _kept_in(self, owner: Node) -> str:
+    def _find_sink_in_place(self, owner: Node) -> str:
         """Return the sink of a list changed in place. A parameter, or a field with another name, belongs to
         other code.
         """
@@ -256,7 +259,7 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
         )  # fmt: skip
         return "replaced" if owner.kind == "name" and shared else self._fate(owner)
 
-    def _handed_over(self, node: Node, name: str) -> None:
+    def _record_handed_over(self, node: Node, name: str) -> None:
         """Record a rebuilt list passed to a store: `store.replace(id, [summary, *messages[-keep:]])`."""
         if name[:1].isupper() or words.words(name)[:1] not in _OVERWRITING:
             return
@@ -318,7 +321,7 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
     def _assign(self, node: Node) -> None:
         target, value = node.kids[0], node.kids[1]
         self._content(node, target, value)
-        self._said_instead(node, target, value)
+        self._record_notice_instead(node, target, value)
         self._put_back(node, target, value)
         self._summary_field(node, target, value)
         if target.kind == "index" and self.scope.likeness(target.kids[0]) > 1 and self._tells(value):
@@ -338,30 +341,30 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
         flow = "replaced" if target.kind != "name" else self.scope.fate(target.text)
         self._replacement(node, target, value, likeness, flow)
 
-    def _returned(self, node: Node) -> None:
+    def _record_returned(self, node: Node) -> None:
         if node.kids:
             value = node.kids[0]
             likeness = self.scope.likeness(value)
             self._replacement(node, value, value, likeness, "returned")
             if value.kind == "list" and value.text == "tuple":
-                self._returned_pair(node, value.kids)
+                self._record_returned_pair(node, value.kids)
                 for part in value.kids:
                     if part.kind in ("list", "bin") and self.scope.likeness(part) > 1:
                         self._replacement(node, part, part, 2, "returned")
             elif value.kind == "call" and last_name(value.kids[0])[:1].isupper():
-                self._returned_pair(node, [v for _, v in arguments(value)])
+                self._record_returned_pair(node, [v for _, v in arguments(value)])
             if value.kind == "dict":
                 for pair in value.kids:
                     if pair.kind == "pair" and words.name_likeness(pair.text) > 0:
                         likeness = max(words.name_likeness(pair.text), self.scope.likeness(pair.kids[0]))
                         self._replacement(pair, pair, pair.kids[0], likeness, "returned")
 
-    def _returned_pair(self, node: Node, values: list[Node]) -> None:
+    def _record_returned_pair(self, node: Node, values: list[Node]) -> None:
         """Record a summary paired with the kept messages: `return summary, messages[-keep:]`."""
-        told = any(self._tells_summary(k, self.summary_names) for k in values if k.kind != "call")
-        kept = [k for k in values if self._is_cut(k)]
-        if told and kept:
-            self._add("rebuild", node, kept[0], 2, "returned", "summary_value")
+        has_summary = any(self._tells_summary(k, self.summary_names) for k in values if k.kind != "call")
+        kept_messages = [k for k in values if self._is_cut(k)]
+        if has_summary and kept_messages:
+            self._add("rebuild", node, kept_messages[0], 2, "returned", "summary_value")
 
     def _is_cut(self, value: Node) -> bool:
         """Return whether a value is a slice or filter of a message list, directly or through a local name."""
@@ -390,20 +393,20 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
         parts = parts_of(value)
         if value.kind == "name" and (built := self.built(value.text)):
             self._rebuilt(node, target, built, max(likeness, 1 + self.scope.place), flow)
-        kept = [p for p in parts if self._is_kept(p)]
+        kept_parts = [p for p in parts if self._is_kept(p)]
         fresh = [p for p in parts if self._is_fresh(p)]
         if value.kind == "name" and value.text not in self.model_names | self.summary_names:
             # A list returned by its name counts as rebuilt only if a summary was put into it.
-            fresh = fresh if any(e.kind == "summary_put" for e in self.found) else []
+            fresh = fresh if any(e.kind == "summary_put" for e in self.effects) else []
         places = ("attr", "slice", "index") if node.kind == "assign" else ()
         persisted = target.kind in places and not any(_keeps(p) for p in fresh)
-        if fresh and (kept or persisted):
+        if fresh and (kept_parts or persisted):
             marks = ["model_value"] if any(self._from_model(p) for p in fresh) else []
             if any(self._tells_summary(p, self.summary_names) for p in parts):
                 marks.append("summary_value")
             if self._precedes(parts):
                 marks.append("precedes")
-            if kept or marks:
+            if kept_parts or marks:
                 fed = frozenset(o for p in fresh for o in self.origins.of(p))
                 self._add("rebuild", node, target, max(likeness, 1 + self.scope.place), flow, *marks, fed=fed)
         elif likeness and persisted and self._from_model(value) and value.kind in ("name", "call", "attr"):
@@ -420,8 +423,8 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
     def _precedes(self, parts: list[Node]) -> bool:
         """Return whether a new item precedes the kept part of a cut list. (A reply is always appended after it.)"""
         fresh = [at for at, part in enumerate(parts) if self._is_fresh(part)]
-        kept = [at for at, part in enumerate(parts) if self._is_cut(_inner(part))]
-        return bool(fresh and kept) and fresh[0] < kept[-1]
+        kept_positions = [at for at, part in enumerate(parts) if self._is_cut(_inner(part))]
+        return bool(fresh and kept_positions) and fresh[0] < kept_positions[-1]
 
     def _is_fresh(self, part: Node) -> bool:
         inner = part.kids[0] if part.kind == "spread" else part
@@ -435,18 +438,18 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
 
     def _sort(self, node: Node, owner: Node) -> None:
         keys = [v for k, v in arguments(node) if k == "key"] or [k for k in node.kids[1:] if k.kind == "lambda"]
-        found = {
+        key_words = {
             w
             for key in keys
             for item in walk(key)
             if item.kind in ("name", "attr", "str")
             for w in words.words(item.text)
         }
-        if found & words.SCORE or last_name(node.kids[0]) == "nlargest":
+        if key_words & words.SCORE or last_name(node.kids[0]) == "nlargest":
             self._add("score_sort", node, owner, self.scope.likeness(owner), self.scope.flow(node))
 
     def _filter(self, node: Node) -> None:
-        self._indexed(node)
+        self._record_index_filter(node)
         likeness = self.scope.likeness(node.kids[2])
         if likeness < 2 or not any(k.kind == "cond_filter" for k in node.kids[3:]) or node.text != "list":
             return
@@ -454,7 +457,7 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
         marks = ["by_score"] if names & words.SCORE else []
         self._add("filter", node, node.kids[2], likeness, self.scope.flow(node), *marks)
 
-    def _indexed(self, node: Node) -> None:
+    def _record_index_filter(self, node: Node) -> None:
         """Record `[m for i, m in enumerate(messages) if i >= cut]`, which is a tail slice."""
         inner = unwrapped(node.kids[2])
         if inner is not node.kids[2] and node.kids[1].kind == "list" and node.kids[1].kids:

@@ -60,13 +60,13 @@ class _Where:
         )
 
     def symbol(self, line: int) -> str:
-        found = "<module>"
+        innermost = "<module>"
         for start, end, symbol in self.spans:
             if start > line:
                 break
             if line <= end:
-                found = symbol
-        return found
+                innermost = symbol
+        return innermost
 
 
 def _note(target: list[Evidence], value: str, node: Node, where: _Where, why: str) -> None:
@@ -95,7 +95,7 @@ def _call(node: Node, file: File, where: _Where) -> None:
     owner = callee.rpartition(".")[0]
     low = name.lower()
     if callee == "require" and len(node.kids) == 2 and node.kids[1].kind == "str":
-        _required(node, file, where)
+        _is_required(node, file, where)
     if (low in ("token_counter", "encode") and owner.endswith("litellm")) or (
         low == "token_counter" and not owner and any(m.startswith("litellm") for m, _, _ in file.imports)
     ):
@@ -119,7 +119,7 @@ def _call(node: Node, file: File, where: _Where) -> None:
                 _note(file.storage, value.text, node, where, f"{callee}({value.text!r})")
 
 
-def _required(node: Node, file: File, where: _Where) -> None:
+def _is_required(node: Node, file: File, where: _Where) -> None:
     module = node.kids[1].text
     counters, storages = libraries((module,))
     for counter in counters:
@@ -175,7 +175,7 @@ def _ratio(node: Node, file: File, where: _Where) -> None:
     if (measures and (divisor or by_name or factor)) or (by_name and left.kind in ("name", "attr", "call")):
         symbol = where.symbol(node.line)
         near = f"{symbol} {file.path.rpartition('/')[2]}"
-        if by_name or "token" in near.lower() or "estimate" in symbol.lower() or _assigned_tokens(node, file):
+        if by_name or "token" in near.lower() or "estimate" in symbol.lower() or _assigns_tokens(node, file):
             _note(file.counting, "length_estimate", node, where, spelled(node, 60))
 
 
@@ -191,7 +191,7 @@ def _measures(node: Node) -> bool:
     )
 
 
-def _assigned_tokens(node: Node, file: File) -> bool:
+def _assigns_tokens(node: Node, file: File) -> bool:
     """Return whether an assignment to a name about tokens starts on the same line."""
     return any(e.value == "assigned" and e.line == node.line for e in file.budget)
 
@@ -221,13 +221,13 @@ def _budget(node: Node, file: File, where: _Where) -> None:
     """Record assignments to names about tokens, in particular those that compute a share of a token budget."""
     target, value = node.kids
     name = last_name(target)
-    found = set(words.words(name))
-    if not found & {"token", "tokens", "budget"}:
+    name_words = set(words.words(name))
+    if not name_words & {"token", "tokens", "budget"}:
         return
     _note(file.budget, "assigned", node, where, name)
     operators = {k.text for k in walk(value) if k.kind == "bin"}
     shares = {"*", "//", "/", "-"} & operators
-    if shares and found & _BUDGETS:
+    if shares and name_words & _BUDGETS:
         _note(file.budget, "share", node, where, spelled(node, 90))
 
 
@@ -247,10 +247,10 @@ def _maybe_pluggable(
     file: File, name: str, annotation: str, line: int, function: Function | None, owner: str = ""
 ) -> None:
     callable_type = "Callable" in annotation or "=>" in annotation
-    found = set(words.words(name))
-    counts = found & {"tokenizer", "tokenize"} or (
-        found & {"token", "tokens"}
-        and found & {"count", "counter", "fn", "func", "estimate", "estimator", "len", "length"}
+    name_words = set(words.words(name))
+    counts = name_words & {"tokenizer", "tokenize"} or (
+        name_words & {"token", "tokens"}
+        and name_words & {"count", "counter", "fn", "func", "estimate", "estimator", "len", "length"}
     )
     if callable_type and counts:
         symbol = function.symbol if function is not None else owner
@@ -262,9 +262,9 @@ def _dictionaries(file: File) -> None:
     if file.language != "python":
         return
     for record in file.classes:
-        found = set(words.words(record.name))
-        simple = {"in", "memory"} <= found or found & {"simple", "dict", "local", "volatile", "ephemeral"}
-        if not simple or not found & _STORING:
+        name_words = set(words.words(record.name))
+        simple = {"in", "memory"} <= name_words or name_words & {"simple", "dict", "local", "volatile", "ephemeral"}
+        if not simple or not name_words & _STORING:
             continue
         for name, (annotation, value, line) in record.fields.items():
             if (

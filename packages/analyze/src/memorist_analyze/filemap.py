@@ -31,17 +31,17 @@ def file_map(world: World, assembly: Assembly, evictions: list[Finding], tiers: 
     them."""
     loops = control_loops(world)
     roles: dict[str, list[str]] = {}
-    for place in loops:
-        _note(roles, place.path, "control loop")
-    for place in assembly.locations:
-        _note(roles, place.path, "assembles the context")
+    for location in loops:
+        _note(roles, location.path, "control loop")
+    for location in assembly.locations:
+        _note(roles, location.path, "assembles the context")
     for finding in evictions:
         _note(roles, finding.path, "evicts")
     for tier in tiers:
-        for place in tier.locations:
-            _note(roles, place.path, f"{tier.tier} memory")
-    for place in tokens.locations:
-        _note(roles, place.path, "counts tokens" if place.role == "count" else f"tokens: {place.role}")
+        for location in tier.locations:
+            _note(roles, location.path, f"{tier.tier} memory")
+    for location in tokens.locations:
+        _note(roles, location.path, "counts tokens" if location.role == "count" else f"tokens: {location.role}")
     for function in world.functions:
         if function.model_calls and not words.draws_ui(function.path):
             _note(roles, function.path, "asks the model")
@@ -57,9 +57,9 @@ def file_map(world: World, assembly: Assembly, evictions: list[Finding], tiers: 
 
 def control_loops(world: World) -> list[Place]:
     """Return the loops that ask a model and execute its calls, where a reader of an agent's code should start."""
-    found = [(f, line) for f in world.functions if (line := _asks_in_loop(world, f))]
-    found.sort(key=lambda pair: (-_weight(world, pair[0]), pair[0].path, pair[1]))
-    return [Place(f.path, line, f.symbol, "control loop", "asks the model in a loop") for f, line in found[:_MAX_LOOPS]]
+    loops = [(f, line) for f in world.functions if (line := _asks_in_loop(world, f))]
+    loops.sort(key=lambda pair: (-_weight(world, pair[0]), pair[0].path, pair[1]))
+    return [Place(f.path, line, f.symbol, "control loop", "asks the model in a loop") for f, line in loops[:_MAX_LOOPS]]
 
 
 def _asks_in_loop(world: World, function: Function) -> int:

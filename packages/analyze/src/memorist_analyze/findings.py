@@ -27,7 +27,7 @@ BEATS: dict[str, tuple[str, ...]] = {
 _HELPER_REACH = 3
 _ELIDING = ("content_elision", "offload")
 _ASYNC = re.compile(r"^(_*)(async_|a(?=[a-z_]{3}))|_?async$|Async$")
-assert lineage_conditions  # imported for the conditions it registers
+assert lineage_conditions  # imported because it registers conditions
 Hit = tuple[Rule, Function, Effect]
 
 
@@ -68,11 +68,11 @@ def evictions(world: World) -> list[Finding]:
         if function.effects and function.name != "<module>":
             hits.extend(_propose(world, function))
     by_rule = [hit for hit in hits if hit[0].id not in LOOSE_IDS]
-    merged = _one_mechanism(world, [_lifted(world, *hit) for hit in by_rule])
-    taken = {(rule.strategy, function.key) for rule, function, _ in merged}
-    loose = [h for h in hits if h[0].id in LOOSE_IDS and (h[0].strategy, h[1].key) not in taken]
+    merged = _one_mechanism(world, [_lift_to_caller(world, *hit) for hit in by_rule])
+    claimed = {(rule.strategy, function.key) for rule, function, _ in merged}
+    loose = [h for h in hits if h[0].id in LOOSE_IDS and (h[0].strategy, h[1].key) not in claimed]
     findings = [_finding(world, rule, function, effect) for rule, function, effect in (*merged, *loose)]
-    findings = _without_backends(world, _without_doubles(world, _without_twins(findings)))
+    findings = _merge_backends(world, _merge_doubles(world, _merge_twins(findings)))
     findings.sort(key=lambda f: (f.path, f.line, f.strategy))
     for finding in findings:
         finding.id = f"{finding.strategy}@{finding.path}:{finding.line}"
@@ -104,7 +104,7 @@ def holds(rule: Rule, case: Case) -> bool:
     return all(CONDITIONS[n](case) for n in rule.needs) and not any(CONDITIONS[n](case) for n in rule.unless)
 
 
-def _lifted(world: World, rule: Rule, function: Function, effect: Effect) -> Hit:
+def _lift_to_caller(world: World, rule: Rule, function: Function, effect: Effect) -> Hit:
     """Move a summarization finding from a helper without a model call to the only caller that creates the summary. If
     there is not exactly one such caller in the same file, the hit stays where it is.
     """
@@ -132,13 +132,13 @@ def _one_mechanism(world: World, fired: list[Hit]) -> list[Hit]:
         key for rule, function, effect in fired if rule.strategy in _ELIDING for key in _below(world, function, effect)
     }
     shortening = {f.key for rule, f, e in fired if rule.strategy in _ELIDING and "instead" not in e.marks}
-    kept: list[Hit] = []
+    remaining: list[Hit] = []
     for rule, function, effect in fired:
         if rule.strategy == "content_elision":
             above = {caller.key for _, caller in world.callers.get(function.key, []) if caller is not function}
             inner = function.key in helpers or bool(above & shortening)
             if not inner and not any(("offload", f.key) in keys for f in _makers(world, function, effect)):
-                kept.append((rule, function, effect))
+                remaining.append((rule, function, effect))
             continue
         deeper = any(
             (rule.strategy, target.key) in keys and target.key != function.key
@@ -146,18 +146,18 @@ def _one_mechanism(world: World, fired: list[Hit]) -> list[Hit]:
             if (rule.strategy, function.key) != (rule.strategy, target.key) and not _calls(world, target, function)
         )
         if not deeper:
-            kept.append((rule, function, effect))
-    return kept
+            remaining.append((rule, function, effect))
+    return remaining
 
 
 def _below(world: World, function: Function, effect: Effect) -> set[str]:
     """Return the keys of the helpers that an effect's new value comes from, up to `_HELPER_REACH` calls below."""
-    found: set[str] = set()
+    helpers: set[str] = set()
     edge = {f.key for f in _makers(world, function, effect)} - {function.key}
     for _ in range(_HELPER_REACH):
-        found |= edge
-        edge = {target.key for key in edge for _, target in world.callees.get(key, [])} - found - {function.key}
-    return found
+        helpers |= edge
+        edge = {target.key for key in edge for _, target in world.callees.get(key, [])} - helpers - {function.key}
+    return helpers
 
 
 def _makers(world: World, function: Function, effect: Effect) -> list[Function]:
@@ -197,52 +197,52 @@ def _bounds(effect: Effect) -> list[str]:
     return [mark.partition(":")[2] for mark in effect.marks if mark.startswith("bound:")]
 
 
-def _without_twins(found: list[Finding]) -> list[Finding]:
+def _merge_twins(findings: list[Finding]) -> list[Finding]:
     """Merge findings whose functions have the same fingerprint, or are the async and the blocking version of one
     method."""
     first: dict[tuple[str, ...], Finding] = {}
-    kept: list[Finding] = []
-    for finding in sorted(found, key=lambda f: (f.path, f.line)):
+    unique: list[Finding] = []
+    for finding in sorted(findings, key=lambda f: (f.path, f.line)):
         own = finding.function
         bare = _ASYNC.sub(r"\1", own.name)
         keys: list[tuple[str, ...]] = [(finding.strategy, own.path, own.owner, bare)] if own.owner else []
         if own.shape:
             keys.append((finding.strategy, own.shape))
-        known = next((first[key] for key in keys if key in first), None)
-        if known is not None:
-            known.twins.append(f"{finding.path}:L{finding.line}")
+        original = next((first[key] for key in keys if key in first), None)
+        if original is not None:
+            original.twins.append(f"{finding.path}:L{finding.line}")
             continue
         first.update(dict.fromkeys(keys, finding))
-        kept.append(finding)
-    return kept
+        unique.append(finding)
+    return unique
 
 
-# Rules that match only a part of a mechanism; dropped when another rule found the same strategy in the file.
-_PARTIAL = frozenset(("summary.kept-aside",))
+# Rules that match only part of a mechanism. They are dropped if another rule found the same strategy in the file.
+_PARTIAL_RULES = frozenset(("summary.kept-aside",))
 # Rules that describe a whole class, so that one finding per class is enough.
-_OF_A_CLASS = frozenset(("vector.indexed",))
+_CLASS_RULES = frozenset(("vector.indexed",))
 
 
-def _without_doubles(world: World, found: list[Finding]) -> list[Finding]:
+def _merge_doubles(world: World, findings: list[Finding]) -> list[Finding]:
     """Merge repeated findings of one class, and drop partial findings next to a whole one."""
-    whole = {(f.strategy, f.path) for f in found if f.rule not in _PARTIAL}
+    whole = {(f.strategy, f.path) for f in findings if f.rule not in _PARTIAL_RULES}
     first: dict[tuple[str, ...], Finding] = {}
-    kept: list[Finding] = []
-    lasting = {(f.strategy, f.path, f.function.owner) for f in found if not _makes_instance(f.function)}
-    for finding in found:
+    unique: list[Finding] = []
+    lasting = {(f.strategy, f.path, f.function.owner) for f in findings if not _makes_instance(f.function)}
+    for finding in findings:
         if _makes_instance(finding.function) and (finding.strategy, finding.path, finding.function.owner) in lasting:
             continue
         near = {finding.path, *(f.path for _, f in world.callees.get(finding.function.key, []))}
-        if finding.rule in _PARTIAL and any((finding.strategy, path) in whole for path in near):
+        if finding.rule in _PARTIAL_RULES and any((finding.strategy, path) in whole for path in near):
             continue
-        said = "" if finding.rule in _OF_A_CLASS else finding.evidence
-        key = (finding.strategy, finding.path, finding.function.owner, said)
+        evidence = "" if finding.rule in _CLASS_RULES else finding.evidence
+        key = (finding.strategy, finding.path, finding.function.owner, evidence)
         if finding.function.owner and key in first:
             first[key].twins.append(f"{finding.path}:L{finding.line}")
             continue
         first[key] = finding
-        kept.append(finding)
-    return kept
+        unique.append(finding)
+    return unique
 
 
 def _makes_instance(function: Function) -> bool:
@@ -250,69 +250,69 @@ def _makes_instance(function: Function) -> bool:
     return "classmethod" in function.decorators and any(c.callee == "cls" for c in function.calls)
 
 
-def _without_backends(world: World, found: list[Finding]) -> list[Finding]:
+def _merge_backends(world: World, findings: list[Finding]) -> list[Finding]:
     """Merge the same method in storage classes with a common ancestor, because it is one mechanism with several
     backends."""
     stored = {file.path for file in world.files if file.storage}
     first: dict[tuple[str, str, str], Finding] = {}
-    kept: list[Finding] = []
-    for finding in sorted(found, key=lambda f: (not f.default_on, f.path, f.line)):
+    unique: list[Finding] = []
+    for finding in sorted(findings, key=lambda f: (not f.default_on, f.path, f.line)):
         family = _root(world, finding.function.owner) if finding.path in stored else ""
         key = (finding.strategy, finding.function.name, family)
         if family and key in first:
             first[key].twins.append(f"{finding.path}:L{finding.line}")
             continue
         first[key] = finding
-        kept.append(finding)
-    return kept
+        unique.append(finding)
+    return unique
 
 
 def _root(world: World, owner: str) -> str:
     """Return the first ancestor of a class that the checkout defines, or an empty string."""
-    current, seen = owner, {owner}
+    current, visited = owner, {owner}
     while True:
-        bases = [b for c in world.classes.get(current, []) for b in c.bases if b in world.classes and b not in seen]
+        bases = [b for c in world.classes.get(current, []) for b in c.bases if b in world.classes and b not in visited]
         if not bases:
             return current if current != owner else ""
         current = bases[0]
-        seen.add(current)
+        visited.add(current)
 
 
 def triggers(world: World, function: Function, effect: Effect) -> list[str]:
     """Return what triggers the mechanism: the guards before the effect, or those of its callers, up to two calls
     away."""
-    found = [g for g in effect.guards if g != "char_count" or effect.kind == "content"]
+    trigger_kinds = [g for g in effect.guards if g != "char_count" or effect.kind == "content"]
     if any("overflow" in p.name.lower() or p.name in ("e", "error", "exception") for p in function.params):
-        found.append("overflow_error")
-    if effect.kind == "slice" and effect.marks & {"tail", "tail_const"} and "message_count" not in found:
-        found.append("message_count")
-    if not found:
-        found.extend(_callers_guards(world, function))
+        trigger_kinds.append("overflow_error")
+    if effect.kind == "slice" and effect.marks & {"tail", "tail_const"} and "message_count" not in trigger_kinds:
+        trigger_kinds.append("message_count")
+    if not trigger_kinds:
+        trigger_kinds.extend(_callers_guards(world, function))
     if _is_tool(world, function):
-        found.append("agent_tool")
-    if not found:
-        found.append("explicit" if words.words(function.name)[:1] in (("clear",), ("reset",)) else "always")
-    return list(dict.fromkeys(found))
+        trigger_kinds.append("agent_tool")
+    if not trigger_kinds:
+        trigger_kinds.append("explicit" if words.words(function.name)[:1] in (("clear",), ("reset",)) else "always")
+    return list(dict.fromkeys(trigger_kinds))
 
 
 def _callers_guards(world: World, function: Function) -> list[str]:
-    found: list[str] = []
-    seen = {function.key}
+    guards: list[str] = []
+    visited = {function.key}
     edge = [function]
     for _ in range(2):
         following: list[Function] = []
         for current in edge:
             for call, caller in world.callers.get(current.key, []):
-                found.extend(g for g in call.guards if g != "char_count" and g not in found)
-                if caller.key not in seen:
-                    seen.add(caller.key)
+                guards.extend(g for g in call.guards if g != "char_count" and g not in guards)
+                if caller.key not in visited:
+                    visited.add(caller.key)
                     following.append(caller)
-        if found:
+        if guards:
             break
         edge = following
-    if not found and function.owner:
-        found.extend(_sibling_guards(world, function))
-    return found
+    if not guards and function.owner:
+        guards.extend(_sibling_guards(world, function))
+    return guards
 
 
 def _sibling_guards(world: World, function: Function) -> list[str]:
@@ -322,11 +322,11 @@ def _sibling_guards(world: World, function: Function) -> list[str]:
         if other.path == function.path and other.owner == function.owner and other is not function:
             low = other.name.lower()
             if low.lstrip("_").startswith(("should", "needs", "is_over", "too", "must")):
-                return [k for k, _ in other.guards] or _returned_guard(other)
+                return [k for k, _ in other.guards] or _find_returned_guard(other)
     return []
 
 
-def _returned_guard(function: Function) -> list[str]:
+def _find_returned_guard(function: Function) -> list[str]:
     lengths = any(c.callee == "len" for c in function.calls)
     return ["message_count"] if lengths else []
 
@@ -337,14 +337,27 @@ def _is_tool(world: World, function: Function) -> bool:
 
 def subject(function: Function, effect: Effect) -> str:
     """Return what is evicted: history, tool_result, memory_store, retrieved or attachment."""
-    found = set(words.words(effect.subject)) | set(words.words(function.name))
-    if found & {"tool", "tools", "observation", "observations", "output", "outputs", "result", "results"}:
+    subject_words = set(words.words(effect.subject)) | set(words.words(function.name))
+    if subject_words & {"tool", "tools", "observation", "observations", "output", "outputs", "result", "results"}:
         return "tool_result"
-    if found & {"image", "images", "attachment", "attachments", "media", "document", "documents", "file", "files"}:
+    if subject_words & {
+        "image",
+        "images",
+        "attachment",
+        "attachments",
+        "media",
+        "document",
+        "documents",
+        "file",
+        "files",
+    }:
         return "attachment"
-    if found & {"tags", "retrieved", "chunks", "docs", "blocks", "nodes", "map"} and effect.kind == "score_sort":
+    if (
+        subject_words & {"tags", "retrieved", "chunks", "docs", "blocks", "nodes", "map"}
+        and effect.kind == "score_sort"
+    ):
         return "retrieved"
-    if found & {"facts", "memories", "entities", "knowledge"}:
+    if subject_words & {"facts", "memories", "entities", "knowledge"}:
         return "memory_store"
     if "memory" in words.words(function.name) and not any(
         words.name_likeness(p) > 1 for p in effect.subject.split(".")

@@ -22,8 +22,8 @@ _KEEPING = bag(
 _READING = bag("len any all sum enumerate range min max isinstance bool print hash id str repr iter next zip")
 _ADDING = bag("append extend insert unshift add push update set put")
 _SAYING = bag("content contents text message messages parts string str dict dump format render copy json body")
-# Keys of records that hold something said or done.
-_SAID = bag(
+# Keys of records that contain text or actions.
+_TEXT_WORDS = bag(
     "role content contents text message messages parts part input inputs output outputs prompt response question "
     "answer query reply user assistant human ai data value body observation result action event summary thought "
     "tool call fact"
@@ -58,21 +58,21 @@ class Scope:
         self.position_names: set[str] = set()  # computed from the length of a list: `len(messages) - keep`
         self.elements: set[str] = set()
         self.uses: dict[str, list[Node]] = {}
-        self.listed = self._listed()
+        self.listed = self._find_listed_names()
         self.measurements = self._measurements()
-        self.texts = {  # names that hold a text which grows: `buffer = ""`, `buffer += f"{line}"`
+        self.texts = {  # names of texts that grow: `buffer = ""`, `buffer += f"{line}"`
             dotted(n.kids[0]) for n in self.nodes
             if n.kind == "assign" and n.kids[0].kind in ("name", "attr") and n.kids[1].kind in ("str", "fstr")
         }  # fmt: skip
-        self._sources = self._taken_from()
+        self._sources = self._find_loop_iterables()
         for node in self.nodes:
             if node.kind == "name":
                 self.uses.setdefault(node.text, []).append(node)
         self._infer()
 
-    def _listed(self) -> set[str]:
+    def _find_listed_names(self) -> set[str]:
         """Return names ending in the singular `message` that are lists, because they are looped over or appended to."""
-        found: set[str] = set()
+        list_names: set[str] = set()
         for node in self.nodes:
             target: Node | None = None
             if node.kind == "for":
@@ -84,19 +84,19 @@ class Scope:
             elif node.kind == "assign" and node.kids[1].kind == "list" and node.kids[1].text == "list":
                 target = node.kids[0]
             if target is not None and target.kind == "name" and target.text[-7:].lower() == "message":
-                found.add(target.text)
-        return found
+                list_names.add(target.text)
+        return list_names
 
     def _measurements(self) -> set[str]:
         """Return lists that receive only records without any text: `history.append({"at": …, "used": …})`."""
         shapes: dict[str, list[set[str]]] = {}
         for node in self.nodes:
             if node.kind == "call" and node.kids[0].kind == "attr" and node.kids[0].text in ("append", "unshift"):
-                given = node.kids[-1]
-                plain = given.kind == "dict" and all(p.kind == "pair" for p in given.kids) and len(given.kids) > 1
-                keys = {w for p in given.kids for w in words.words(p.text)} if plain else _SAID
+                added = node.kids[-1]
+                plain = added.kind == "dict" and all(p.kind == "pair" for p in added.kids) and len(added.kids) > 1
+                keys = {w for p in added.kids for w in words.words(p.text)} if plain else _TEXT_WORDS
                 shapes.setdefault(dotted(node.kids[0].kids[0]), []).append(set(keys))
-        return {name for name, found in shapes.items() if not any(keys & _SAID for keys in found)}
+        return {name for name, key_sets in shapes.items() if not any(keys & _TEXT_WORDS for keys in key_sets)}
 
     def _infer(self) -> None:
         for _ in range(2):
@@ -124,9 +124,9 @@ class Scope:
             return
         name = target.text
         if target.kind == "name":
-            known = max(words.type_likeness(node.note), self._value_likeness(value))
-            if known and known > self.typed.get(name, 0):
-                self.typed[name] = known
+            likeness = max(words.type_likeness(node.note), self._value_likeness(value))
+            if likeness and likeness > self.typed.get(name, 0):
+                self.typed[name] = likeness
             measured = value.kids[1:] if value.kind == "call" and last_name(value.kids[0]) == "len" else []
             if measured and self.likeness(measured[0]) > 0:
                 self.length_names.add(name)
@@ -170,16 +170,16 @@ class Scope:
                 if source.kind == "name":
                     self.typed[source.text] = 2
 
-    def _taken_from(self) -> dict[str, list[Node]]:
+    def _find_loop_iterables(self) -> dict[str, list[Node]]:
         """Return the iterables of each loop variable."""
-        found: dict[str, list[Node]] = {}
+        iterables: dict[str, list[Node]] = {}
         for node in self.nodes:
             if node.kind == "for" or node.kind == "comp":
                 target, iterable = (node.kids[0], node.kids[1]) if node.kind == "for" else (node.kids[1], node.kids[2])
                 for item in walk(target):
                     if item.kind == "name":
-                        found.setdefault(item.text, []).append(unwrapped(iterable))
-        return found
+                        iterables.setdefault(item.text, []).append(unwrapped(iterable))
+        return iterables
 
     def _infer_loop(self, target: Node, iterable: Node) -> None:
         if self.likeness(unwrapped(iterable)) > 0:
@@ -243,10 +243,10 @@ class Scope:
         if low in _KEEPING or low in ("copy", "tolist", "toarray"):
             inner = node.kids[1:] or (node.kids[0].kids if node.kids[0].kind == "attr" else [])
             return max((self.likeness(k) for k in inner[:1]), default=0)
-        found = words.words(name)
-        if not found or name[:1].isupper():
+        name_words = words.words(name)
+        if not name_words or name[:1].isupper():
             return 0
-        if found[-1] in words.STRONG and found[0] in (
+        if name_words[-1] in words.STRONG and name_words[0] in (
             "get", "load", "list", "fetch", "read", "retrieve", "select", "aget", "build", "to", "all", "filter",
             "format", "prepare", "convert", "normalize", "create", "compute",
         ):  # fmt: skip
@@ -260,8 +260,10 @@ class Scope:
         """Return whether an expression contains a token count, judging by its name or by data flow."""
         for item in walk(node):
             if item.kind in ("name", "attr"):
-                found = words.words(item.text)
-                if words.TOKENS & set(found) and not {"id", "ids", "auth", "access", "api", "key"} & set(found):
+                name_words = words.words(item.text)
+                if words.TOKENS & set(name_words) and not {"id", "ids", "auth", "access", "api", "key"} & set(
+                    name_words
+                ):
                     return True
                 if item.text in self.token_names:
                     return True
@@ -271,22 +273,22 @@ class Scope:
         """Return the parent of a node, or None at the root."""
         return self.parents.get(id(node))
 
-    def flow(self, node: Node, depth: int = 0, seen: set[str] | None = None) -> str:
+    def flow(self, node: Node, depth: int = 0, visited: set[str] | None = None) -> str:
         """Return the sink of a value, found by walking up its parents and through local names."""
-        seen = set() if seen is None else seen
+        visited = set() if visited is None else visited
         current = node
         for _ in range(12):
             around = self.parents.get(id(current))
             if around is None:
                 return "read"
-            verdict = self._step(current, around, depth, seen)
+            verdict = self._step(current, around, depth, visited)
             if verdict is None:
                 current = around
                 continue
             return verdict
         return "read"
 
-    def _step(self, current: Node, around: Node, depth: int, seen: set[str]) -> str | None:
+    def _step(self, current: Node, around: Node, depth: int, visited: set[str]) -> str | None:
         kind = around.kind
         if kind == "return":
             return "returned"
@@ -299,13 +301,13 @@ class Scope:
                 return "read"
             return None
         if kind == "assign":
-            return self._assigned(current, around, depth, seen)
+            return self._follow_assignment(current, around, depth, visited)
         if kind == "call":
-            return self._called(current, around, depth, seen)
+            return self._follow_call(current, around, depth, visited)
         if kind == "slice" and current is around.kids[0]:
             return None
         if kind == "for" and current is around.kids[1]:
-            return self._iterated(around, depth, seen)
+            return self._follow_loop(around, depth, visited)
         if kind == "attr" and (words.name_likeness(around.text) > 0 or around.text in ("data", "rows", "results")):
             return None  # the list inside a response object: `page.items`
         if kind == "attr" and around.text in _CHAINING:
@@ -316,34 +318,34 @@ class Scope:
             return "read"
         return "read"
 
-    def _assigned(self, current: Node, around: Node, depth: int, seen: set[str]) -> str:
+    def _follow_assignment(self, current: Node, around: Node, depth: int, visited: set[str]) -> str:
         if current is around.kids[0]:
             return "read"
         target = around.kids[0]
         if target.kind in ("attr", "index", "slice"):
-            place = target.kids[0] if target.kind == "slice" else target
-            return "replaced" if self.likeness(place) > 1 else "stored"
+            container = target.kids[0] if target.kind == "slice" else target
+            return "replaced" if self.likeness(container) > 1 else "stored"
         if target.kind == "list":
             return "read"
-        return self._named(target.text, depth, seen)
+        return self._follow_name(target.text, depth, visited)
 
     def fate(self, name: str) -> str:
         """Return the strongest sink among all uses of a local name."""
-        return self._named(name, 0, set())
+        return self._follow_name(name, 0, set())
 
-    def _named(self, name: str, depth: int, seen: set[str]) -> str:
-        if depth > 5 or name in seen:
+    def _follow_name(self, name: str, depth: int, visited: set[str]) -> str:
+        if depth > 5 or name in visited:
             return "read"
-        seen.add(name)
+        visited.add(name)
         best = "read"
         for use in self.uses.get(name, []):
             around = self.parents.get(id(use))
             if around is not None and around.kind == "assign" and around.kids[0] is use:
                 continue
-            best = better(best, self.flow(use, depth + 1, seen))
+            best = better(best, self.flow(use, depth + 1, visited))
         return best
 
-    def _called(self, current: Node, around: Node, depth: int, seen: set[str]) -> str | None:
+    def _follow_call(self, current: Node, around: Node, depth: int, visited: set[str]) -> str | None:
         if current is around.kids[0]:
             return None if current.kind == "attr" and current.text in _CHAINING else "read"
         callee = around.kids[0]
@@ -352,7 +354,7 @@ class Scope:
         if words.is_model_call(dotted(callee)):
             return "model"
         if callee.kind == "name" and name in self.params:
-            return None  # the next in a chain is given the list, and its answer goes on: `return await proceed(newest)`
+            return None  # passed to the next handler of a chain, whose result is used: `return await proceed(newest)`
         if low in _READING:
             return "read"
         if (
@@ -364,26 +366,26 @@ class Scope:
         if low in _ADDING and callee.kind == "attr":
             owner = callee.kids[0]
             if owner.kind == "name":
-                onward = self._named(owner.text, depth, seen)
+                onward = self._follow_name(owner.text, depth, visited)
                 return better(onward, "stored") if owner.text in self.params and self.likeness(owner) > 1 else onward
             return "stored"
         if low in _RENDERING:
             return "prompt"
         return f"passed:{name}"
 
-    def _carried(self, loop: Node) -> set[str]:
+    def _find_carried_names(self, loop: Node) -> set[str]:
         """Return the loop variables, and the names derived from them, that still contain the message or its content."""
         names = {k.text for k in walk(loop.kids[0]) if k.kind == "name"}
         for item in walk(loop.kids[2]):
-            made = item.kind == "assign" and item.kids[0].kind == "name"
-            if made and _mentions(item.kids[1], names) and not _projects(item.kids[1]):
+            is_assignment = item.kind == "assign" and item.kids[0].kind == "name"
+            if is_assignment and _mentions(item.kids[1], names) and not _projects(item.kids[1]):
                 names.add(item.kids[0].text)
         return names
 
-    def _iterated(self, loop: Node, depth: int, seen: set[str]) -> str:
+    def _follow_loop(self, loop: Node, depth: int, visited: set[str]) -> str:
         """Return the strongest sink of the containers that a loop adds its elements to, or `read` if there are none."""
         best = "read"
-        carried = self._carried(loop)
+        carried = self._find_carried_names(loop)
         for item in walk(loop.kids[2]):
             target = None
             rendered = item.kind == "assign"
@@ -404,7 +406,7 @@ class Scope:
             if target is None:
                 continue
             if target.kind == "name":
-                verdict = self._named(target.text, depth + 1, seen)
+                verdict = self._follow_name(target.text, depth + 1, visited)
                 best = better(best, "prompt" if rendered and verdict == "returned" else verdict)
             elif target.kind == "attr":
                 best = better(best, "stored")
@@ -413,8 +415,8 @@ class Scope:
 
 def _adds_message(name: str) -> bool:
     """Return whether a method name means adding a message: `add_user_message`, `addAssistantMessage`."""
-    found = words.words(name)
-    return found[:1] in (("add",), ("append",), ("push",)) and found[-1] in ("message", "messages")
+    name_words = words.words(name)
+    return name_words[:1] in (("add",), ("append",), ("push",)) and name_words[-1] in ("message", "messages")
 
 
 def _projects(element: Node) -> bool:

@@ -30,15 +30,15 @@ def gather(checkout: Checkout, *, processes: int | None = None, time_limit: floa
     batches = list(_batches(checkout.sources))
     started = time.monotonic()
     files: list[File] = []
-    done = 0
+    done_files = 0
     for batch, result in zip(batches, _run(checkout.root, batches, processes), strict=True):
-        done += len(batch)
+        done_files += len(batch)
         files.extend(result)
         if progress is not None:
-            progress(done, len(checkout.sources))
+            progress(done_files, len(checkout.sources))
         if time.monotonic() - started > time_limit:
             raise UsageError(
-                f"not read within {time_limit:.0f} s ({done} of {len(checkout.sources)} files): give a longer "
+                f"not read within {time_limit:.0f} s ({done_files} of {len(checkout.sources)} files): give a longer "
                 "--time-limit or the folder of one package",
                 limit=str(time_limit),
             )

@@ -9,22 +9,22 @@ from memorist_analyze import words
 from memorist_analyze.flow import Scope
 from memorist_analyze.syntax import Node, last_name, walk
 
-_LEAVING = ("return", "jump")  # what is too large for an exception is refused, not shortened
+_LEAVING = ("return", "jump")  # not `raise`: a text that raises an error is refused, not shortened
 
 
 def classify(test: Node, scope: Scope) -> list[str]:
     """Return the guard kinds of a condition, in the order of its comparisons and calls."""
-    found: list[str] = []
+    kinds: list[str] = []
     for node in walk(test):
         if node.kind == "cmp" and any(op in node.text for op in ("<", ">")):
             kind = _comparison(node, scope)
-            if kind and kind not in found:
-                found.append(kind)
+            if kind and kind not in kinds:
+                kinds.append(kind)
         elif node.kind == "call":
             kind = _predicate(node, scope)
-            if kind and kind not in found:
-                found.append(kind)
-    return found
+            if kind and kind not in kinds:
+                kinds.append(kind)
+    return kinds
 
 
 def _comparison(node: Node, scope: Scope) -> str:
@@ -49,10 +49,10 @@ def _comparison(node: Node, scope: Scope) -> str:
 def _predicate(node: Node, scope: Scope) -> str:
     """Return the guard kind of a predicate call, by its name: `is_context_overflow(error)`."""
     name = last_name(node.kids[0])
-    found = set(words.words(name))
-    if words.OVERFLOW.search(name) and found & {"is", "error", "exceeded", "exception"}:
+    name_words = set(words.words(name))
+    if words.OVERFLOW.search(name) and name_words & {"is", "error", "exceeded", "exception"}:
         return "overflow_error"
-    if words.TOKENS & found and found & {"exceeds", "exceed", "over", "too", "fits", "within", "should"}:
+    if words.TOKENS & name_words and name_words & {"exceeds", "exceed", "over", "too", "fits", "within", "should"}:
         return "token_count"
     return ""
 
@@ -78,12 +78,12 @@ class Guards:
             kinds = self._kinds(node.kids[0])
             self._visit(node.kids[0], guards, loop)
             for branch in node.kids[1:]:
-                self._visit(branch, _joined(kinds, guards), loop)
+                self._visit(branch, _join_kinds(kinds, guards), loop)
         elif node.kind in ("while", "cond"):
             kinds = self._kinds(node.kids[0])
             around = node if node.kind == "while" else loop
             for kid in node.kids:
-                self._visit(kid, _joined(kinds, guards), around)
+                self._visit(kid, _join_kinds(kinds, guards), around)
         elif node.kind == "for":
             self._visit(node.kids[0], guards, loop)
             self._visit(node.kids[1], guards, loop)
@@ -91,7 +91,7 @@ class Guards:
         elif node.kind == "handler":
             kinds = ["overflow_error"] if words.OVERFLOW.search(node.text) else []
             for kid in node.kids:
-                self._visit(kid, _joined(kinds, guards), loop)
+                self._visit(kid, _join_kinds(kinds, guards), loop)
         else:
             for kid in node.kids:
                 if kid.kind not in ("func", "class"):
@@ -105,7 +105,7 @@ class Guards:
             self._visit(kid, current, loop)
             # After `if small_enough: return`, the rest of the block depends on the condition too.
             if kid.kind == "if" and kid.kids[1].kids and kid.kids[1].kids[-1].kind in _LEAVING:
-                current = _joined(self._kinds(kid.kids[0]), current)
+                current = _join_kinds(self._kinds(kid.kids[0]), current)
 
     def _kinds(self, test: Node) -> list[str]:
         kinds = classify(test, self.scope)
@@ -113,5 +113,5 @@ class Guards:
         return kinds
 
 
-def _joined(kinds: list[str], guards: tuple[str, ...]) -> tuple[str, ...]:
+def _join_kinds(kinds: list[str], guards: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(kinds) + tuple(g for g in guards if g not in kinds)

@@ -10,7 +10,7 @@ from memorist_analyze.analysis import Analysis
 from memorist_analyze.markdown import as_markdown
 from memorist_analyze.matrix import COLUMNS, matrix
 
-_AROUND = 3
+_LINES_AROUND = 3
 _LOCATION = re.compile(r"^(.+):L(\d+)$")
 _CODE = re.compile(r"`([^`]+)`")
 _BOLD = re.compile(r"\*\*([^*]+)\*\*")
@@ -70,21 +70,21 @@ class _Page:
         )
 
     def _code(self, text: str) -> str:
-        place = _LOCATION.match(text)
-        if place is None or not (self.root / place[1]).is_file():
+        location = _LOCATION.match(text)
+        if location is None or not (self.root / location[1]).is_file():
             return f"<code>{escape(text)}</code>"
-        name = self.ids.setdefault((place[1], int(place[2])), f"{self.prefix}-{len(self.ids) + 1}")
+        name = self.ids.setdefault((location[1], int(location[2])), f"{self.prefix}-{len(self.ids) + 1}")
         return f'<a href="#{name}"><code>{escape(text)}</code></a>'
 
     def _excerpt(self, path: str, line: int) -> str:
         lines = (self.root / path).read_text(encoding="utf-8", errors="replace").splitlines()
-        shown: list[str] = []
-        for at in range(max(1, line - _AROUND), min(len(lines), line + _AROUND) + 1):
+        numbered: list[str] = []
+        for at in range(max(1, line - _LINES_AROUND), min(len(lines), line + _LINES_AROUND) + 1):
             text = f"{at:>5}  {escape(lines[at - 1][:160])}"
-            shown.append(f"<b>{text}</b>" if at == line else text)
-        rows = "\n".join(shown)
-        place = escape(f"{path}:L{line}")
-        return f'<div class="evidence" id="{self.ids[path, line]}"><code>{place}</code><pre>{rows}</pre></div>'
+            numbered.append(f"<b>{text}</b>" if at == line else text)
+        rows = "\n".join(numbered)
+        location = escape(f"{path}:L{line}")
+        return f'<div class="evidence" id="{self.ids[path, line]}"><code>{location}</code><pre>{rows}</pre></div>'
 
 
 def as_html(analyses: list[Analysis], *, compare: bool = False) -> str:

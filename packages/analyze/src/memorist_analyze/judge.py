@@ -29,7 +29,7 @@ ANSWER_TOKENS = 300
 _CHARACTERS_PER_TOKEN = 3.5
 _HEAD_LINES = 3
 _BODY_LINES = 30
-_AROUND_STEP = 1
+_LINES_AROUND_STEP = 1
 _MAX_LINE_CHARACTERS = 130
 _MAX_EXCERPTS = 2
 _MAX_STEPS = 3
@@ -84,7 +84,7 @@ class Request:
 
     @property
     def digest(self) -> str:
-        """This is the cache key of the answer."""
+        """The cache key of the answer."""
         return hashlib.sha256(f"{VERSION}|{self.prompt}".encode()).hexdigest()[:24]
 
 
@@ -124,15 +124,15 @@ def requests(analysis: Analysis, limit: int = MAX_REQUESTS) -> list[Request]:
     return [Request(tuple(own), _prompt(root, own[0])) for own in list(by_function.values())[:limit]]
 
 
-def cost_of(questions: list[Request], kept: JsonCache | None = None, name: str = "") -> Cost:
+def cost_of(questions: list[Request], cache: JsonCache | None = None, name: str = "") -> Cost:
     """Return the estimated cost of those questions that have no cached answer."""
-    new = [q for q in questions if kept is None or kept.get("verdicts", f"{name}|{q.digest}") is None]
+    new = [q for q in questions if cache is None or cache.get("verdicts", f"{name}|{q.digest}") is None]
     size = sum(len(q.prompt) + len(SYSTEM) for q in new)
     return Cost(len(new), int(size / _CHARACTERS_PER_TOKEN), len(new) * ANSWER_TOKENS)
 
 
 def judge(
-    analysis: Analysis, ask: Ask, kept: JsonCache, *, name: str, progress: Callable[[int, int], None] | None = None
+    analysis: Analysis, ask: Ask, cache: JsonCache, *, name: str, progress: Callable[[int, int], None] | None = None
 ) -> Analysis:
     """Return a copy of the analysis that follows the model's decisions. Findings that it confirms are shown, and those
     that it rejects are listed separately. A candidate without a checked answer keeps its probability and stays where it
@@ -142,25 +142,25 @@ def judge(
     denied: list[Finding] = []
     open_: list[Finding] = []
     questions = requests(analysis)
-    for done, question in enumerate(questions, 1):
-        opinion = opinion_of(question, _answer(question, ask, name, kept))
+    for answered, question in enumerate(questions, 1):
+        opinion = opinion_of(question, _answer(question, ask, name, cache))
         first = question.findings[0]
         if opinion is None:
             open_.extend(question.findings)
         elif opinion.kind == "none" or opinion.certainty < _CERTAIN_ENOUGH:
             denied.append(replace(first, by="model", probability=round(1 - opinion.certainty, 3), why=opinion.why))
         else:
-            confirmed.append(_decided(question, opinion))
+            confirmed.append(_apply_opinion(question, opinion))
         if progress is not None:
-            progress(done, len(questions))
-    asked = {f.id for q in questions for f in q.findings}
-    open_ += [f for f in (*analysis.eviction, *analysis.possible) if f.id not in asked]
-    shown = {f.id for f in analysis.eviction}
+            progress(answered, len(questions))
+    questioned_ids = {f.id for q in questions for f in q.findings}
+    open_ += [f for f in (*analysis.eviction, *analysis.possible) if f.id not in questioned_ids]
+    reported_ids = {f.id for f in analysis.eviction}
     return replace(
         analysis,
-        eviction=_sorted([*confirmed, *(f for f in open_ if f.id in shown)]),
-        possible=sorted((f for f in open_ if f.id not in shown), key=lambda f: (-f.probability, f.id)),
-        denied=_sorted(denied),
+        eviction=_sort_findings([*confirmed, *(f for f in open_ if f.id in reported_ids)]),
+        possible=sorted((f for f in open_ if f.id not in reported_ids), key=lambda f: (-f.probability, f.id)),
+        denied=_sort_findings(denied),
         judged_by=name,
     )
 
@@ -172,14 +172,14 @@ def opinion_of(question: Request, data: Any) -> Opinion | None:
     quotes, line, certainty = data.get("quotes"), data.get("line"), data.get("certainty")
     if not isinstance(quotes, list) or not isinstance(certainty, (int, float)) or not 0 <= certainty <= 1:
         return None
-    shown = dict(_shown_lines(question.prompt))
-    texts = [_plain(text) for text in shown.values()]
-    wanted = [_plain(str(quote)) for quote in quotes]
-    if data["kind"] != "none" and (not wanted or line not in shown):
+    shown_lines = dict(_shown_lines(question.prompt))
+    texts = [_plain(text) for text in shown_lines.values()]
+    quoted = [_plain(str(quote)) for quote in quotes]
+    if data["kind"] != "none" and (not quoted or line not in shown_lines):
         return None
-    if any(len(q) < _MIN_QUOTE_CHARACTERS or not any(q in text for text in texts) for q in wanted):
+    if any(len(q) < _MIN_QUOTE_CHARACTERS or not any(q in text for text in texts) for q in quoted):
         return None
-    at = line if isinstance(line, int) and line in shown else question.findings[0].line
+    at = line if isinstance(line, int) and line in shown_lines else question.findings[0].line
     why = str(data.get("why", ""))[:300]
     return Opinion(data["kind"], data["trigger"], at, float(certainty), tuple(str(q) for q in quotes), why)
 
@@ -201,17 +201,17 @@ def write_requests(analysis: Analysis, folder: Path) -> Path:
     return path
 
 
-def _answer(question: Request, ask: Ask, name: str, kept: JsonCache) -> Any:
+def _answer(question: Request, ask: Ask, name: str, cache: JsonCache) -> Any:
     key = f"{name}|{question.digest}"
-    data = kept.get("verdicts", key)
+    data = cache.get("verdicts", key)
     if data is None:
         try:
             data = ask(question.prompt, SYSTEM, SCHEMA)
         except ModelError as error:
             if not error.retryable:
                 raise
-            return None  # no verdict this time; the next run asks again
-        kept.put("verdicts", key, data)
+            return None  # no verdict this time; the next run retries
+        cache.put("verdicts", key, data)
     return data
 
 
@@ -220,33 +220,33 @@ def _prompt(root: Path, finding: Finding) -> str:
     lines = _lines(root, finding.path)
     first, last = function.line, min(function.end, len(lines))
     middle = range(max(first, finding.line - _BODY_LINES // 2), min(last, finding.line + _BODY_LINES // 2) + 1)
-    shown = sorted({*range(first, min(first + _HEAD_LINES, last + 1)), *middle})
+    line_numbers = sorted({*range(first, min(first + _HEAD_LINES, last + 1)), *middle})
     if last - first <= _BODY_LINES:
-        shown = list(range(first, last + 1))
+        line_numbers = list(range(first, last + 1))
     steps = [support.source, *([support.measure] if support.measure else []), *support.way[:_MAX_STEPS]]
     parts = [
         f"File {finding.path}, {function.symbol}, lines {first} to {last}:",
-        _numbered(lines, shown),
-        f"Cut: line {finding.line}. Messages: {_told(support.source)}. "
-        f"Measure: {_told(support.measure) if support.measure else 'none seen'}.",
-        "Way to the model: " + ("; ".join(_told(s) for s in support.way[:_MAX_STEPS]) or "none seen") + ".",
-        *_excerpts(root, steps, {(finding.path, n) for n in shown}),
+        _number_lines(lines, line_numbers),
+        f"Cut: line {finding.line}. Messages: {_describe(support.source)}. "
+        f"Measure: {_describe(support.measure) if support.measure else 'none seen'}.",
+        "Way to the model: " + ("; ".join(_describe(s) for s in support.way[:_MAX_STEPS]) or "none seen") + ".",
+        *_excerpts(root, steps, {(finding.path, n) for n in line_numbers}),
     ]
     return "\n".join(parts)
 
 
-def _excerpts(root: Path, steps: list[Step], shown: set[tuple[str, int]]) -> list[str]:
+def _excerpts(root: Path, steps: list[Step], excerpted: set[tuple[str, int]]) -> list[str]:
     parts: list[str] = []
     for step in steps:
-        if (step.path, step.line) not in shown and len(parts) < _MAX_EXCERPTS:
+        if (step.path, step.line) not in excerpted and len(parts) < _MAX_EXCERPTS:
             lines = _lines(root, step.path)
-            span = range(max(1, step.line - _AROUND_STEP), min(len(lines), step.line + _AROUND_STEP) + 1)
-            shown |= {(step.path, n) for n in span}
-            parts.append(f"In {step.path}, {step.symbol}:\n{_numbered(lines, list(span))}")
+            span = range(max(1, step.line - _LINES_AROUND_STEP), min(len(lines), step.line + _LINES_AROUND_STEP) + 1)
+            excerpted |= {(step.path, n) for n in span}
+            parts.append(f"In {step.path}, {step.symbol}:\n{_number_lines(lines, list(span))}")
     return parts
 
 
-def _numbered(lines: list[str], numbers: list[int]) -> str:
+def _number_lines(lines: list[str], numbers: list[int]) -> str:
     rows: list[str] = []
     for at, number in enumerate(numbers):
         if at and number != numbers[at - 1] + 1:
@@ -255,7 +255,7 @@ def _numbered(lines: list[str], numbers: list[int]) -> str:
     return "\n".join(rows)
 
 
-def _told(step: Step) -> str:
+def _describe(step: Step) -> str:
     return f"{step.note.replace('_', ' ')} ({step.path}:L{step.line} {step.symbol})"
 
 
@@ -266,11 +266,11 @@ def _lines(root: Path, path: str) -> list[str]:
 def _shown_lines(prompt: str) -> list[tuple[int, str]]:
     """Return the lines of code in a prompt by their numbers. Lines of the function itself come last and take
     precedence."""
-    found = [(int(m[1]), m[2]) for row in prompt.split("\n") if (m := _NUMBERED.match(row))]
-    return list(reversed(found))
+    numbered_lines = [(int(m[1]), m[2]) for row in prompt.split("\n") if (m := _NUMBERED.match(row))]
+    return list(reversed(numbered_lines))
 
 
-def _decided(question: Request, opinion: Opinion) -> Finding:
+def _apply_opinion(question: Request, opinion: Opinion) -> Finding:
     same = next((f for f in question.findings if f.strategy == opinion.kind), None)
     finding = same or question.findings[0]
     effect = replace(finding.effect, line=opinion.line)
@@ -291,5 +291,5 @@ def _plain(text: str) -> str:
     return _SPACE.sub(" ", text).strip()
 
 
-def _sorted(findings: list[Finding]) -> list[Finding]:
+def _sort_findings(findings: list[Finding]) -> list[Finding]:
     return sorted(findings, key=lambda f: (f.path, f.line, f.strategy))

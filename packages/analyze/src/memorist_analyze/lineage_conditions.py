@@ -21,11 +21,11 @@ from memorist_analyze.conditions import (
 from memorist_analyze.records import Call, Function
 from memorist_analyze.world import World
 
-_SAYS_LESS = frozenset(("marker", "shortened", "cut"))
-_REPLACED = frozenset(("const", "blanked"))
+_SHORTER_MARKS = frozenset(("marker", "shortened", "cut"))
+_REPLACEMENT_MARKS = frozenset(("const", "blanked"))
 _REMEMBERING = words.bag("memory memories recall remember forget forgetting episodic archival")
 _MEMORIES = words.PLACES - words.bag("buffer window") | words.bag("session sessions agent")
-_SIZED = frozenset(("token_count", "char_count", "message_count", "overflow_error"))
+_SIZE_GUARDS = frozenset(("token_count", "char_count", "message_count", "overflow_error"))
 _HIDING_SECRETS = words.bag(
     "redact redaction redacts redactor scrub scrubber sanitize sanitizer sanitise pii secret secrets "
     "guardrail guardrails "
@@ -36,9 +36,9 @@ _FOR_PEOPLE = words.bag(
     "print show toast "
     "status caption tooltip telemetry trace tracing span slug error errors exception traceback badge diff url"
 )
-_ASIDE = words.bag("summary summarize summarise summarization judge grade critique")
+_SIDE_PROMPT_WORDS = words.bag("summary summarize summarise summarization judge grade critique")
 _POSTING = words.bag("post edit notify reply toast alert")
-_UPWARDS = 2
+_MAX_CALLS_UP = 2
 _RESULTS = words.bag(
     "tool tools result results output outputs observation observations content contents message messages "
     "command stdout "
@@ -57,28 +57,28 @@ def stands_before_kept(case: Case) -> bool:
 @condition
 def shrinks(case: Case) -> bool:
     """The content is cut to a size, a notice says that something was left out, or a size decides what replaces it."""
-    if case.effect.marks & _SAYS_LESS or (sized_there(case) and case.effect.marks & _REPLACED):
+    if case.effect.marks & _SHORTER_MARKS or (sized_there(case) and case.effect.marks & _REPLACEMENT_MARKS):
         return True
     summaries = case.world.summaries
     having = summaries.shortens if sized_there(case) else summaries.shortens_by_size
-    made = frozenset(f"call:{mark[3:]}" for mark in case.effect.marks if mark.startswith("by:"))
-    return summaries.from_any(case.function, case.effect.fed if case.effect.kind == "mapped" else made, having)
+    maker_calls = frozenset(f"call:{mark[3:]}" for mark in case.effect.marks if mark.startswith("by:"))
+    return summaries.from_any(case.function, case.effect.fed if case.effect.kind == "mapped" else maker_calls, having)
 
 
 @condition
 def sized(case: Case) -> bool:
     """A size or number is compared with a limit anywhere in the function, or before the function is called."""
-    if set(case.effect.guards) & _SIZED or any(kind in _SIZED for kind, _ in case.function.guards):
+    if set(case.effect.guards) & _SIZE_GUARDS or any(kind in _SIZE_GUARDS for kind, _ in case.function.guards):
         return True
-    return any(set(call.guards) & _SIZED for call in _sure_calls(case))
+    return any(set(call.guards) & _SIZE_GUARDS for call in _sure_calls(case))
 
 
 @condition
 def sized_there(case: Case) -> bool:
     """The effect itself, or a call of the function, depends on a comparison of a size with a limit."""
-    if set(case.effect.guards) & _SIZED:
+    if set(case.effect.guards) & _SIZE_GUARDS:
         return True
-    return any(set(call.guards) & _SIZED for call in _sure_calls(case))
+    return any(set(call.guards) & _SIZE_GUARDS for call in _sure_calls(case))
 
 
 @condition
@@ -120,7 +120,7 @@ def never_shown(case: Case) -> bool:
     name = parts[1]
     if any(p != case.function.path for p in case.world.references.get(name, {})):
         return False
-    return not any(name in f.shown for f in case.world.functions_of.get(case.function.path, []))
+    return not any(name in f.exposed_fields for f in case.world.functions_of.get(case.function.path, []))
 
 
 @condition
@@ -134,9 +134,9 @@ def for_people(case: Case) -> bool:
     """The shortened text is displayed, logged, or only read by a side prompt that summarises or judges."""
     if set(words.words(case.effect.flow.partition(":")[2])[:1]) & _POSTING:
         return True
-    held = [mark[3:] for mark in case.effect.marks if mark.startswith("as:")]
-    found = {w for name in (case.function.name, case.effect.subject, *held) for w in words.words(name)}
-    return bool(found & (_FOR_PEOPLE | _ASIDE)) or used_aside(case)
+    passed_names = [mark[3:] for mark in case.effect.marks if mark.startswith("as:")]
+    name_words = {w for name in (case.function.name, case.effect.subject, *passed_names) for w in words.words(name)}
+    return bool(name_words & (_FOR_PEOPLE | _SIDE_PROMPT_WORDS)) or used_aside(case)
 
 
 @condition
@@ -175,17 +175,19 @@ def sized_or_referenced(case: Case) -> bool:
     copied = any(e.kind == "content" and "copied" in e.marks for e in case.function.effects)
     if "says_where" in case.effect.marks and copied:
         return True
-    said = f"call:{case.effect.subject}"
-    return sized_there(case) or any(e.kind == "content" and said in e.fed for e in case.function.effects)
+    store_call = f"call:{case.effect.subject}"
+    return sized_there(case) or any(e.kind == "content" and store_call in e.fed for e in case.function.effects)
 
 
 @condition
 def leaves_a_note(case: Case) -> bool:
     """A note that says where the rest is, or a shortened text, replaces the text."""
-    left = any(e.kind in ("content", "shortened") for e in case.function.effects) or "helpers" in case.effect.marks
+    is_shortened = (
+        any(e.kind in ("content", "shortened") for e in case.function.effects) or "helpers" in case.effect.marks
+    )
     guards = {*case.effect.guards, *(g for c in _sure_calls(case) for g in c.guards)}
-    told = "noted" in case.effect.marks and bool({"token_count", "char_count"} & guards)
-    return left or told or "shortens_text" in case.function.marks
+    has_note = "noted" in case.effect.marks and bool({"token_count", "char_count"} & guards)
+    return is_shortened or has_note or "shortens_text" in case.function.marks
 
 
 @condition
@@ -292,15 +294,15 @@ def searched_beside(case: Case) -> bool:
 @condition
 def empties_memory(case: Case) -> bool:
     """A method with a matching name (reset, clear, forget, wipe) empties the memory or conversation, and is called."""
-    found = words.words(case.function.name)
+    name_words = words.words(case.function.name)
     verbs = {"reset", "clear", "forget", "wipe"}
     of = set(words.words(case.function.owner)) & {"agent", "memory", "chat", "session", "conversation", "commands"}
-    if set(found) & {"queue", "queues", "queued", "pending", "cache"}:
+    if set(name_words) & {"queue", "queues", "queued", "pending", "cache"}:
         return False
-    called = found[:1] in (("cmd",), ("command",), ("on",), ("handle",)) or bool(
+    called = name_words[:1] in (("cmd",), ("command",), ("on",), ("handle",)) or bool(
         case.world.callers.get(case.function.key)
     )
-    return bool(verbs & set(found[:2])) and bool(of) and called and not case.function.name.startswith("__")
+    return bool(verbs & set(name_words[:2])) and bool(of) and called and not case.function.name.startswith("__")
 
 
 @condition
@@ -370,18 +372,20 @@ def _is_used_aside(world: World, function: Function, depth: int = 0) -> bool:
     """Return whether all callers, or their callers, log, display, summarise or judge."""
     callers = world.callers.get(function.key, [])
     return bool(callers) and all(
-        bool({*words.words(f.name), *words.words(f.owner)} & (_FOR_PEOPLE | _ASIDE))
+        bool({*words.words(f.name), *words.words(f.owner)} & (_FOR_PEOPLE | _SIDE_PROMPT_WORDS))
         or _only_logs(f, call)
-        or (depth < _UPWARDS and f.key != function.key and _is_used_aside(world, f, depth + 1))
+        or (depth < _MAX_CALLS_UP and f.key != function.key and _is_used_aside(world, f, depth + 1))
         for call, f in callers
     )
 
 
 def _only_logs(function: Function, call: Call) -> bool:
     """Return whether a function passes the result of a call only to loggers."""
-    made = f"call:{call.callee}"
-    taking = [c for c in function.calls if made in c.fed and c.callee != call.callee]
-    return made not in function.returned and bool(taking) and all(words.LOGGING.search(c.callee) for c in taking)
+    result_origin = f"call:{call.callee}"
+    taking = [c for c in function.calls if result_origin in c.fed and c.callee != call.callee]
+    return (
+        result_origin not in function.returned and bool(taking) and all(words.LOGGING.search(c.callee) for c in taking)
+    )
 
 
 def _sure_calls(case: Case) -> list[Call]:
@@ -398,11 +402,11 @@ def _sure_calls(case: Case) -> list[Call]:
 
 def _memory_words(owner: str) -> set[str]:
     """Return the words of a class name, without `in memory` if that only describes where something is stored."""
-    found = words.words(owner)
-    for at in range(len(found) - 1):
-        if found[at : at + 2] == ("in", "memory"):
-            return {*found[:at], *found[at + 2 :]}
-    return set(found)
+    owner_words = words.words(owner)
+    for at in range(len(owner_words) - 1):
+        if owner_words[at : at + 2] == ("in", "memory"):
+            return {*owner_words[:at], *owner_words[at + 2 :]}
+    return set(owner_words)
 
 
 def _beside(case: Case) -> list[Function]:

@@ -108,7 +108,7 @@ def _assignment(raw: Raw) -> Node:
 
 
 def _block(raw: Raw) -> Node:
-    # A bare string statement is a docstring; prose must not count as evidence about the code.
+    # A bare string statement is a docstring, and prose is no evidence about the code.
     kids = [lower(c) for c in raw.named_children if c.type not in _PYTHON.skipped and not _is_docstring(c)]
     return Node("block", line_of(raw), "", kids)
 
@@ -153,19 +153,19 @@ def _function(raw: Raw) -> Node:
 
 
 def _params(raw: Raw | None) -> list[Param]:
-    found: list[Param] = []
+    params: list[Param] = []
     for child in raw.named_children if raw is not None else []:
         named, annotation = field(child, "name"), text_of(field(child, "type"))
         if child.type == "identifier":
-            found.append(Param(text_of(child)))
+            params.append(Param(text_of(child)))
         elif named is not None:
-            found.append(Param(text_of(named), annotation, text_of(field(child, "value"))[:120]))
+            params.append(Param(text_of(named), annotation, text_of(field(child, "value"))[:120]))
         elif child.named_children:
-            found.append(Param(text_of(child.named_children[0]).lstrip("*"), annotation))
-    return found
+            params.append(Param(text_of(child.named_children[0]).lstrip("*"), annotation))
+    return params
 
 
-def _decorated(raw: Raw) -> Node:
+def _lower_decorated(raw: Raw) -> Node:
     definition = field(raw, "definition")
     if definition is None:
         return Node("other", line_of(raw), raw.type, _PYTHON.below(raw))
@@ -197,20 +197,20 @@ _PYTHON.handlers = {
     "unary_operator": _unary, "not_operator": _unary, "comparison_operator": _compare, "pair": _pair,
     "conditional_expression": _conditional, "assignment": _assignment, "augmented_assignment": _assignment,
     "module": _block, "block": _block, "if_statement": _if, "try_statement": _try, "function_definition": _function,
-    "decorated_definition": _decorated, "class_definition": _class, "import_statement": _import,
+    "decorated_definition": _lower_decorated, "class_definition": _class, "import_statement": _import,
     "import_from_statement": _import, "identifier": _PYTHON.leaf("name"), "list": _PYTHON.listed("list", "list"),
     "set": _PYTHON.listed("list", "set"), "list_pattern": _PYTHON.listed("list", "list"),
     "dictionary": _PYTHON.listed("dict"), "return_statement": _PYTHON.listed("return"),
     "yield": _PYTHON.listed("return", "yield"), "raise_statement": _PYTHON.listed("raise"),
     "delete_statement": _PYTHON.listed("del"), "break_statement": _PYTHON.listed("jump", "break"),
     "continue_statement": _PYTHON.listed("jump", "continue"),
-    "attribute": _PYTHON.made("attr", "object", label="attribute"),
-    "keyword_argument": _PYTHON.made("kw", "value", label="name"),
-    "binary_operator": _PYTHON.made("bin", "left", "right", label="operator"),
-    "boolean_operator": _PYTHON.made("bool", "left", "right", label="operator"),
-    "lambda": _PYTHON.made("lambda", "body"), "named_expression": _PYTHON.made("assign", "name", "value", text="="),
-    "while_statement": _PYTHON.made("while", "condition", "body"),
-    "for_statement": _PYTHON.made("for", "left", "right", "body"),
+    "attribute": _PYTHON.build("attr", "object", label="attribute"),
+    "keyword_argument": _PYTHON.build("kw", "value", label="name"),
+    "binary_operator": _PYTHON.build("bin", "left", "right", label="operator"),
+    "boolean_operator": _PYTHON.build("bool", "left", "right", label="operator"),
+    "lambda": _PYTHON.build("lambda", "body"), "named_expression": _PYTHON.build("assign", "name", "value", text="="),
+    "while_statement": _PYTHON.build("while", "condition", "body"),
+    "for_statement": _PYTHON.build("for", "left", "right", "body"),
 }  # fmt: skip
 _PYTHON.handle(_PYTHON.leaf("num"), "integer float")
 _PYTHON.handle(_PYTHON.leaf("const"), "true false none")

@@ -242,20 +242,20 @@ def _params(raw: Raw) -> list[Param]:
     single = field(raw, "parameter")
     if single is not None:
         return [Param(text_of(single))]
-    found: list[Param] = []
+    params: list[Param] = []
     parameters = field(raw, "parameters")
     for child in parameters.named_children if parameters is not None else []:
         if child.type in _SCRIPT.skipped:
             continue
         pattern = field(child, "pattern") or field(child, "left") or child
         if pattern.type == "object_pattern":
-            found.extend(Param(k.text) for k in _pattern(pattern).kids if k.kind == "name")
+            params.extend(Param(k.text) for k in _pattern(pattern).kids if k.kind == "name")
         else:
-            found.append(Param(text_of(pattern).lstrip("."), _note(child), text_of(field(child, "value"))[:120]))
-    return found
+            params.append(Param(text_of(pattern).lstrip("."), _note(child), text_of(field(child, "value"))[:120]))
+    return params
 
 
-def _declared(raw: Raw) -> Node:
+def _lower_declaration(raw: Raw) -> Node:
     return _function(raw, _name(raw, "name"))
 
 
@@ -325,11 +325,11 @@ def _export(raw: Raw) -> Node:
 _SCRIPT.handlers = {
     "this": _SCRIPT.leaf("name", "self"), "number": _SCRIPT.leaf("num"), "string": _string,
     "template_string": _template, "member_expression": _member, "call_expression": _call, "new_expression": _new,
-    "subscript_expression": _SCRIPT.made("index", "object", "index"), "binary_expression": _binary,
+    "subscript_expression": _SCRIPT.build("index", "object", "index"), "binary_expression": _binary,
     "unary_expression": _unary, "update_expression": _update, "array": _SCRIPT.listed("list", "list"),
     "object": _object, "pair": _pair, "if_statement": _if, "for_statement": _for, "try_statement": _try,
-    "ternary_expression": _SCRIPT.made("cond", "condition", "consequence", "alternative"),
-    "for_in_statement": _SCRIPT.made("for", "left", "right", "body"), "switch_statement": _switch,
+    "ternary_expression": _SCRIPT.build("cond", "condition", "consequence", "alternative"),
+    "for_in_statement": _SCRIPT.build("for", "left", "right", "body"), "switch_statement": _switch,
     "return_statement": _SCRIPT.listed("return"), "yield_expression": _yield,
     "throw_statement": _SCRIPT.listed("raise"), "break_statement": _SCRIPT.listed("jump", "break"),
     "continue_statement": _SCRIPT.listed("jump", "continue"), "import_statement": _import, "export_statement": _export,
@@ -341,7 +341,7 @@ _SCRIPT.handle(spread(_SCRIPT), "spread_element rest_pattern")
 _SCRIPT.handle(_pattern, "object_pattern array_pattern")
 _SCRIPT.handle(_assignment, "assignment_expression augmented_assignment_expression")
 _SCRIPT.handle(_declaration, "lexical_declaration variable_declaration")
-_SCRIPT.handle(_SCRIPT.made("while", "condition", "body"), "while_statement do_statement")
-_SCRIPT.handle(_declared, "function_declaration generator_function_declaration method_definition")
+_SCRIPT.handle(_SCRIPT.build("while", "condition", "body"), "while_statement do_statement")
+_SCRIPT.handle(_lower_declaration, "function_declaration generator_function_declaration method_definition")
 _SCRIPT.handle(_inline, "arrow_function function_expression")
 _SCRIPT.handle(_class, "class_declaration abstract_class_declaration class")

@@ -71,12 +71,12 @@ class Grammar:
         """Return a node with all its children."""
         return lambda raw: Node(kind, raw.start_point[0] + 1, text, self.below(raw))
 
-    def made(self, kind: str, *names: str, text: str = "", label: str = "") -> Handler:
+    def build(self, kind: str, *names: str, text: str = "", label: str = "") -> Handler:
         """Return a node with the named children. Its text is fixed, or comes from the child `label`."""
 
         def make(raw: Raw) -> Node:
-            said = text_of(raw.child_by_field_name(label)) if label else text
-            return Node(kind, raw.start_point[0] + 1, said, self.fields(raw, *names))
+            node_text = text_of(raw.child_by_field_name(label)) if label else text
+            return Node(kind, raw.start_point[0] + 1, node_text, self.fields(raw, *names))
 
         return make
 

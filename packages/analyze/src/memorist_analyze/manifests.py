@@ -15,7 +15,7 @@ _QUOTED = re.compile(r"""["']([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?\s*(?:[<
 _FOR_WORK = re.compile(
     r"^(dev|test|tests|testing|docs?|lint|style|build|ci|typing|typecheck|benchmarks?|examples?)", re.I
 )
-_MOST_BYTES = 400_000
+_MAX_FILE_BYTES = 400_000
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ def read_manifests(root: Path, folders: list[str]) -> list[Manifest]:
 
 
 def _read(root: Path, folder: str) -> Manifest:
-    found = Manifest(folder)
+    manifest = Manifest(folder)
     for name, reader in (
         ("pyproject.toml", _pyproject),
         ("setup.cfg", _setup),
@@ -42,43 +42,43 @@ def _read(root: Path, folder: str) -> Manifest:
         ("package.json", _npm),
     ):
         path = root / folder / name
-        if path.is_file() and path.stat().st_size <= _MOST_BYTES:
-            reader(path.read_text(encoding="utf-8", errors="replace"), found)
-    return found
+        if path.is_file() and path.stat().st_size <= _MAX_FILE_BYTES:
+            reader(path.read_text(encoding="utf-8", errors="replace"), manifest)
+    return manifest
 
 
-def _pyproject(text: str, found: Manifest) -> None:
+def _pyproject(text: str, manifest: Manifest) -> None:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         return
     project = _table(data.get("project"))
     poetry = _table(_table(data.get("tool")).get("poetry"))
-    found.name = str(project.get("name") or poetry.get("name") or "")
-    found.needs |= {_plain(d) for d in _strings(project.get("dependencies"))}
+    manifest.name = str(project.get("name") or poetry.get("name") or "")
+    manifest.needs |= {_plain(d) for d in _strings(project.get("dependencies"))}
     for extra, needed in _table(project.get("optional-dependencies")).items():
         if not _FOR_WORK.match(extra):
-            found.offers |= {_plain(d) for d in _strings(needed)}
+            manifest.offers |= {_plain(d) for d in _strings(needed)}
     for name, how in _table(poetry.get("dependencies")).items():
-        (found.offers if isinstance(how, dict) and how.get("optional") else found.needs).add(_plain(name))
+        (manifest.offers if isinstance(how, dict) and how.get("optional") else manifest.needs).add(_plain(name))
 
 
-def _setup(text: str, found: Manifest) -> None:
+def _setup(text: str, manifest: Manifest) -> None:
     # setup.py is not run, so required and optional dependencies cannot be told apart: all count as optional.
-    found.offers |= {_plain(d) for d in _QUOTED.findall(text)}
-    found.offers |= {_plain(d) for d in re.findall(r"^\s+([A-Za-z][\w.-]+)\s*(?:\[[^\]]*\])?\s*[<>=~!]", text, re.M)}
+    manifest.offers |= {_plain(d) for d in _QUOTED.findall(text)}
+    manifest.offers |= {_plain(d) for d in re.findall(r"^\s+([A-Za-z][\w.-]+)\s*(?:\[[^\]]*\])?\s*[<>=~!]", text, re.M)}
 
 
-def _npm(text: str, found: Manifest) -> None:
+def _npm(text: str, manifest: Manifest) -> None:
     try:
         data = json.loads(text)
     except json.JSONDecodeError:
         return
     data = _table(data)
-    found.name = str(data.get("name") or found.name)
-    found.needs |= set(_table(data.get("dependencies")))
+    manifest.name = str(data.get("name") or manifest.name)
+    manifest.needs |= set(_table(data.get("dependencies")))
     for group in ("peerDependencies", "optionalDependencies"):
-        found.offers |= set(_table(data.get(group)))
+        manifest.offers |= set(_table(data.get(group)))
 
 
 def _table(value: Any) -> dict[str, Any]:

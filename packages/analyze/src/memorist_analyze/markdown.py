@@ -55,18 +55,18 @@ def _scope(analysis: Analysis) -> str:
 
 
 def _assembly(analysis: Analysis) -> list[str]:
-    found = analysis.assembly
-    if not found.order:
+    assembly = analysis.assembly
+    if not assembly.order:
         return ["Not determined: no function that builds a model's context was found."]
-    sure = "" if found.determined else " (order not determined by the code: the usual one)"
+    sure = "" if assembly.determined else " (order not determined by the code: the usual one)"
     rows = [
-        f"- **Order**: {' → '.join(found.order)}{sure}",
-        f"- **Method**: {', '.join(found.methods)}",
-        f"- **Location**: {_link(found.locations[0]) if found.locations else 'not determined'}",
+        f"- **Order**: {' → '.join(assembly.order)}{sure}",
+        f"- **Method**: {', '.join(assembly.methods)}",
+        f"- **Location**: {_link(assembly.locations[0]) if assembly.locations else 'not determined'}",
     ]
     table = ["| slot | where | seen as |", "|---|---|---|"]
-    for slot in found.order:
-        places = found.slots.get(slot, [])
+    for slot in assembly.order:
+        places = assembly.slots.get(slot, [])
         table.append(
             f"| {slot} | {_link(places[0])} | {_code(places[0].why)} |" if places else f"| {slot} | not determined | |"
         )
@@ -128,14 +128,18 @@ def _row(finding: Finding) -> str:
 
 def _prerequisites(analysis: Analysis) -> list[str]:
     """Return the files that matter, and the control loop to start reading from."""
-    found = analysis.map
-    if not found.files:
+    file_map = analysis.map
+    if not file_map.files:
         return ["No file of this checkout asks a model or keeps messages."]
-    table = ["| file | what it does |", "|---|---|", *(f"| `{p}` | {', '.join(r)} |" for p, r in found.files.items())]
+    table = [
+        "| file | what it does |",
+        "|---|---|",
+        *(f"| `{p}` | {', '.join(r)} |" for p, r in file_map.files.items()),
+    ]
     parts = ["\n".join(table)]
-    if found.reading:
+    if file_map.reading:
         parts.append("Read in this order, from the control loop on:")
-        parts.append("\n".join(f"- {p.role}: {_link(p)}" for p in found.reading))
+        parts.append("\n".join(f"- {p.role}: {_link(p)}" for p in file_map.reading))
     return parts
 
 
@@ -155,13 +159,13 @@ def _tiers(analysis: Analysis) -> list[str]:
 
 
 def _tokens(analysis: Analysis) -> list[str]:
-    found = analysis.tokens
+    tokens = analysis.tokens
     rows = [
-        f"- **Counting**: {', '.join(found.counting) or 'none found'}",
-        f"- **Budget allocation**: {_code(found.budget)}",
-        f"- **Overflow handling**: {', '.join(found.overflow)}",
+        f"- **Counting**: {', '.join(tokens.counting) or 'none found'}",
+        f"- **Budget allocation**: {_code(tokens.budget)}",
+        f"- **Overflow handling**: {', '.join(tokens.overflow)}",
     ]
-    places = [f"- {_link(p)}: {_code(p.why)}" for p in found.locations[:10]]
+    places = [f"- {_link(p)}: {_code(p.why)}" for p in tokens.locations[:10]]
     return ["\n".join(rows), "\n".join(places)] if places else ["\n".join(rows)]
 
 
@@ -174,8 +178,8 @@ def _checks(analysis: Analysis) -> list[str]:
     return ["\n".join(table)]
 
 
-def _link(place: Place) -> str:
-    return f"`{place.path}:L{place.line}` {place.symbol}"
+def _link(location: Place) -> str:
+    return f"`{location.path}:L{location.line}` {location.symbol}"
 
 
 def _code(text: str) -> str:

@@ -34,7 +34,7 @@ def _row(analysis: Analysis) -> dict[str, list[str]]:
     }
 
 
-# Column heads of the small table: two letters each, so that it fits a screen.
+# The column headings of the small table have two letters, so that it fits on a screen.
 _STRATEGIES = {
     "fifo_message_count": "FI", "token_window": "TW", "summarization": "SU", "vector_swap": "VS",
     "importance_scoring": "IM", "content_elision": "EL", "offload": "OF", "dedup": "DD", "reset": "RS",
@@ -67,8 +67,8 @@ def as_markdown(analyses: list[Analysis]) -> str:
 def _line(analysis: Analysis, width: int) -> str:
     marks: list[str] = []
     for strategy in _STRATEGIES:
-        found = [f for f in analysis.eviction if f.strategy == strategy]
-        marks.append(" ●" if any(f.default_on for f in found) else " ○" if found else " ·")
+        findings = [f for f in analysis.eviction if f.strategy == strategy]
+        marks.append(" ●" if any(f.default_on for f in findings) else " ○" if findings else " ·")
     tiers = "".join(letter for tier, letter in _TIERS.items() if any(t.tier == tier for t in analysis.tiers))
     tiers += "v" if any("semantic" in t.retrieval for t in analysis.tiers) else ""
     counting = "".join(letter for name, letter in _COUNTING.items() if name in analysis.tokens.counting)

@@ -15,15 +15,15 @@ MODEL = "model"
 _MEASURING = bag("len count size length bool isinstance type hash id any all sum min max print range typeof")
 _SIZES = bag("len count size length isinstance")
 _GROWING = bag("append extend push unshift insert add set update appendleft")
-_MOST = 16
+_MAX_ORIGINS = 16
 
 
 def keywords_of(call: Node) -> tuple[str, ...]:
     """Return the keyword argument names of a call, including the keys of a trailing options object."""
-    found = tuple(a.text for a in call.kids[1:] if a.kind == "kw")
+    names = tuple(a.text for a in call.kids[1:] if a.kind == "kw")
     if call.kids[1:] and call.kids[-1].kind == "dict":
-        found += tuple(p.text for p in call.kids[-1].kids if p.kind == "pair")
-    return found
+        names += tuple(p.text for p in call.kids[-1].kids if p.kind == "pair")
+    return names
 
 
 def asks_model(call: Node) -> bool:
@@ -51,9 +51,9 @@ class Origins:
             if (self.names, self.grown) == before:
                 break
 
-    def asked(self) -> set[int]:
+    def model_call_ids(self) -> set[int]:
         """Return the ids of the nodes that are model calls."""
-        return {key for key, asked in self._asked.items() if asked}
+        return {key for key, is_model_call in self._asked.items() if is_model_call}
 
     def _move(self, node: Node) -> None:
         if (node.kind == "assign" and len(node.kids) == 2) or node.kind == "for":
@@ -61,51 +61,51 @@ class Origins:
         elif node.kind == "comp":
             self._give(node.kids[1], self.of(node.kids[2], grown=False), self.names)
         elif node.kind == "call" and node.kids[0].kind == "attr" and node.kids[0].text.lower() in _GROWING:
-            given = frozenset(o for a in node.kids[1:] for o in self.of(a))
-            self._give(node.kids[0].kids[0], given, self.grown)
+            added = frozenset(o for a in node.kids[1:] for o in self.of(a))
+            self._give(node.kids[0].kids[0], added, self.grown)
 
-    def _give(self, target: Node, origins: frozenset[str], held: dict[str, frozenset[str]]) -> None:
+    def _give(self, target: Node, origins: frozenset[str], origins_by_name: dict[str, frozenset[str]]) -> None:
         if not origins:
             return
         for name in _targets(target):
-            self._hold(name, origins, held)
+            self._hold(name, origins, origins_by_name)
             root = name.partition(".")[0]
             if root != name and root not in ("self", "this", "cls"):
-                # A local object holds what is put into its fields.
+                # A local object contains everything assigned to its fields.
                 self._hold(root, origins, self.grown)
 
-    def _hold(self, name: str, origins: frozenset[str], held: dict[str, frozenset[str]]) -> None:
-        known = held.get(name, frozenset())
-        if not origins <= known and len(known) < _MOST:
-            held[name] = known | origins
+    def _hold(self, name: str, origins: frozenset[str], origins_by_name: dict[str, frozenset[str]]) -> None:
+        previous = origins_by_name.get(name, frozenset())
+        if not origins <= previous and len(previous) < _MAX_ORIGINS:
+            origins_by_name[name] = previous | origins
 
     def of(self, value: Node, *, grown: bool = True) -> frozenset[str]:
         """Return the origins of a value. With `grown`, they include those of values that were added to the lists in
         it."""
-        found: set[str] = set()
+        origins: set[str] = set()
         stack = [value]
         while stack:
             node = stack.pop()
             if node.kind == "name":
-                found |= self._held(node.text, grown)
+                origins |= self._origins_of_name(node.text, grown)
                 continue
             if node.kind == "attr":
-                found |= self._held(dotted(node), grown)
+                origins |= self._origins_of_name(dotted(node), grown)
             elif node.kind == "call":
                 if _measures(node.kids[0]):
                     continue
                 if self._asked.get(id(node)):
-                    found.add(MODEL)
+                    origins.add(MODEL)
                 else:
                     callee = dotted(node.kids[0])
                     if callee:
-                        found.add(f"call:{callee}")
+                        origins.add(f"call:{callee}")
             elif node.kind == "cmp" or node.kind in ("func", "class"):
                 continue
             stack.extend(node.kids)
-        return frozenset(sorted(found)[:_MOST] if len(found) > _MOST else found)
+        return frozenset(sorted(origins)[:_MAX_ORIGINS] if len(origins) > _MAX_ORIGINS else origins)
 
-    def _held(self, name: str, grown: bool) -> frozenset[str]:
+    def _origins_of_name(self, name: str, grown: bool) -> frozenset[str]:
         direct = self.names.get(name, frozenset())
         return direct | self.grown[name] if grown and name in self.grown else direct
 

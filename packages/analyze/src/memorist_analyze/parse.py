@@ -18,13 +18,13 @@ except ImportError as missing:
     raise Unsupported(f"the analyser needs {missing.name}, which is not installed") from missing
 
 
-_MINIFIED_FROM = 20_000
-_LONG_LINE = 5_000
+_MINIFIED_FROM_BYTES = 20_000
+_LONG_LINE_BYTES = 5_000
 
 
 def _is_minified(data: bytes, lines: int) -> bool:
     """Return whether a file is generated, that is, bundled or minified."""
-    return len(data) / lines > 300 or max(len(line) for line in data.split(b"\n")) > _LONG_LINE
+    return len(data) / lines > 300 or max(len(line) for line in data.split(b"\n")) > _LONG_LINE_BYTES
 
 
 @lru_cache(maxsize=8)
@@ -42,7 +42,7 @@ def parse(path: str, language: str, data: bytes) -> Unit:
     """Parse one file. `errors` is non-zero if so much of the file could not be parsed that the rest cannot be
     trusted."""
     lines = data.count(b"\n") + 1
-    if language != "python" and len(data) > _MINIFIED_FROM and _is_minified(data, lines):
+    if language != "python" and len(data) > _MINIFIED_FROM_BYTES and _is_minified(data, lines):
         return Unit(path, language, Node("block", 1), lines, lines)
     tree = _parser(language).parse(data)
     root = tree.root_node

@@ -79,15 +79,15 @@ def _definitions(
 
 def _members(block: Node) -> list[Node]:
     """Return definitions inside a block, wherever they are nested, but not inside other definitions."""
-    found: list[Node] = []
+    definitions: list[Node] = []
     stack = list(reversed(block.kids))
     while stack:
         node = stack.pop()
         if node.kind in ("func", "class"):
-            found.append(node)
+            definitions.append(node)
         else:
             stack.extend(reversed(node.kids))
-    return found
+    return definitions
 
 
 def _class(node: Node, file: File, prefix: str, strings: dict[str, str]) -> None:
@@ -145,9 +145,9 @@ def _function(
             node.kind == "assign" and node.kids[0].kind in ("attr", "slice") and scope.likeness(node.kids[0]) > 1
         ):
             marks.add("gives_messages")
-    given = [o for n in scope.nodes if n.kind == "return" for k in n.kids for o in origins.of(k)]
-    record.returned = frozenset(given)
-    record.shown = frozenset(
+    return_origins = [o for n in scope.nodes if n.kind == "return" for k in n.kids for o in origins.of(k)]
+    record.returned = frozenset(return_origins)
+    record.exposed_fields = frozenset(
         n.text
         for n in scope.nodes
         if n.kind == "attr"
@@ -157,8 +157,13 @@ def _function(
     )
     record.fates = {p.name: scope.fate(p.name) for p in head.params}
     record.slots = slots.hints(scope, symbol, {c.line for c in record.model_calls})
-    parts = Sequences(scope, {c.line for c in (*record.model_calls, *record.asked)})
-    record.sent, record.given, record.filled, record.handed = parts.sent, parts.given, parts.filled, parts.handed
+    parts = Sequences(scope, {c.line for c in (*record.model_calls, *record.likely_model_calls)})
+    record.sent_parts, record.returned_parts, record.filled, record.handed = (
+        parts.sent_parts,
+        parts.returned_parts,
+        parts.filled,
+        parts.handed,
+    )
     _marks(record, scope, marks)
     if reader.shortens_text():
         marks.add("shortens_text")
@@ -196,7 +201,7 @@ def _call(node: Node, record: Function, guards: Guards, marks: set[str], scope: 
     if words.is_model_call(callee) and not callee.endswith(".create.bind"):
         record.model_calls.append(call)
     elif words.is_asked_like_a_model(callee, call.keywords):
-        record.asked.append(call)
+        record.likely_model_calls.append(call)
     low = call.name.lower()
     removing = low.startswith(("remove", "delete", "drop", "prune", "evict", "archive"))
     if removing and node.kids[0].kind == "attr" and _is_of_messages(node.kids[0], scope):
@@ -232,11 +237,11 @@ def _marks(record: Function, scope: Scope, marks: set[str]) -> None:
 def _word_marks(name: str) -> frozenset[str]:
     """Return what a name used in a function reveals about the function."""
     own = set(words.words(name))
-    said = {
+    marks = {
         "dedup_words": own & _OUTDATED, "score_words": own & _RANKED, "minds_tools": _PAIRED.search(name[:60]),
         "summary_words": words.SUMMARY.search(name),
     }  # fmt: skip
-    return frozenset(mark for mark, found in said.items() if found)
+    return frozenset(mark for mark, matches in marks.items() if matches)
 
 
 @lru_cache(maxsize=65536)

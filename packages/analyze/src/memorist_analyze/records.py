@@ -42,12 +42,12 @@ class Call:
 
     @property
     def name(self) -> str:
-        """This is the called function's own name."""
+        """The called function's own name."""
         return self.callee.rpartition(".")[2]
 
     @property
     def owner(self) -> str:
-        """This is the receiver, which is the dotted callee without the function's own name."""
+        """The receiver: the dotted callee without the function's own name."""
         return self.callee.rpartition(".")[0]
 
 
@@ -90,7 +90,7 @@ class Function:
     decorators: list[str] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     model_calls: list[Call] = field(default_factory=list)
-    asked: list[Call] = field(default_factory=list)  # model calls judged by their keyword arguments alone
+    likely_model_calls: list[Call] = field(default_factory=list)  # model calls judged by their keyword arguments alone
     effects: list[Effect] = field(default_factory=list)
     guards: list[tuple[str, int]] = field(default_factory=list)
     marks: frozenset[str] = frozenset()
@@ -99,16 +99,16 @@ class Function:
     slots: list[Evidence] = field(default_factory=list)
     returned: frozenset[str] = frozenset()  # origins of the return value, see `origins.py`
     fates: dict[str, str] = field(default_factory=dict)  # the sink of each parameter, see `flow.py`
-    shown: frozenset[str] = frozenset()  # message-list fields of the object that leave the function
+    exposed_fields: frozenset[str] = frozenset()  # message-list fields of the object that leave the function
     # The parts of lists by destination, see `parts.Sequences`.
-    sent: dict[int, tuple[Part, ...]] = field(default_factory=dict)
-    given: tuple[Part, ...] = ()
+    sent_parts: dict[int, tuple[Part, ...]] = field(default_factory=dict)
+    returned_parts: tuple[Part, ...] = ()
     filled: dict[str, tuple[Part, ...]] = field(default_factory=dict)
     handed: dict[int, dict[str, tuple[Part, ...]]] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
-        """This is the function's identifier, which is unique within one checkout."""
+        """The function's identifier, unique within one checkout."""
         return f"{self.path}:{self.symbol}:{self.line}"
 
 

@@ -214,7 +214,7 @@ RULES: tuple[Rule, ...] = (
         (*_NOISE, "refills"),
         "a command or method empties the stored messages",
     ),
-    # Loose rules propose what no rule above explains. They are candidates for a judge, hardly ever shown without one.
+    # Loose rules propose candidates that no rule above explains. Without a judge, they are hardly ever shown.
     *(
         Rule(f"loose.{strategy}", strategy, kinds, needs, ("drawn",), f"perhaps {strategy.replace('_', ' ')}")
         for strategy, kinds, needs in (

@@ -31,7 +31,7 @@ _KEYS: dict[str, str] = {
     "tool_schemas": "tools", "function_declarations": "tools",
 }  # fmt: skip
 _ROLES = {"system": "system_prompt", "developer": "system_prompt", "tool": "scratchpad", "function": "scratchpad"}
-_SPOKEN = {**_ROLES, "user": "current_input", "human": "current_input"}
+_ROLE_SLOTS = {**_ROLES, "user": "current_input", "human": "current_input"}
 _RESULT = re.compile(
     r"tool_?(result|response|output|message|call_?output)|function_?(response|result|call_?output|execution)|observation"
     r"|scratchpad|ToolMessage|action_?output",
@@ -78,8 +78,8 @@ _NAMES = (
     (_REMINDER, "reminder"), (_EXAMPLES, "examples"), (_FILES, "context_files"), (_MAPPED, "retrieved_memory"),
     (_SUMMARY, "summary"), (_RESULT, "scratchpad"), (_INPUT, "current_input"),
 )  # fmt: skip
-# Words of names that are no slot: settings, counts, callbacks.
-_VAGUE = bag(
+# Words of names that are not slots: settings, counts, callbacks.
+_VAGUE_WORDS = bag(
     "id ids count tokens limit max min size model client config settings callback type index name names manager choice "
     "parallel"
 )
@@ -87,7 +87,7 @@ _VAGUE = bag(
 
 def role_slot(role: str) -> str:
     """Return the slot of a message with a role, or an empty string."""
-    return _SPOKEN.get(role, "")
+    return _ROLE_SLOTS.get(role, "")
 
 
 def keyed_slot(key: str) -> str:
@@ -101,39 +101,39 @@ def slot_of(name: str) -> str:
     for pattern, slot in _NAMES:
         if pattern.search(name):
             return slot
-    found = set(words.words(name))
-    if found & _VAGUE:
+    name_words = set(words.words(name))
+    if name_words & _VAGUE_WORDS:
         return ""
-    return next((slot for telling, slot in _PIECES if found & telling - {"tool", "context", "file"}), "")
+    return next((slot for telling, slot in _PIECES if name_words & telling - {"tool", "context", "file"}), "")
 
 
 def hints(scope: Scope, symbol: str, model_lines: set[int]) -> list[Evidence]:
     """Return the slots that a function fills, each with the first line that shows it."""
-    found: list[Evidence] = []
+    evidence: list[Evidence] = []
 
     def note(slot: str, node: Node, why: str) -> None:
-        if not any(e.value == slot for e in found):
-            found.append(Evidence(slot, node.line, symbol, why))
+        if not any(e.value == slot for e in evidence):
+            evidence.append(Evidence(slot, node.line, symbol, why))
 
     for node in scope.nodes:
         if node.kind in ("bin", "list"):
-            _concatenated(node, scope, note)
+            _note_concatenation(node, scope, note)
     for node in scope.nodes:
         if node.kind in ("kw", "pair"):
-            _keyed(node, note)
+            _note_key(node, note)
         elif node.kind == "call":
-            _called(node, scope, note)
+            _note_call(node, scope, note)
         elif node.kind in ("name", "attr"):
-            _named(node, scope, note)
-    if model_lines and not any(e.value == "history" for e in found):
+            _note_name(node, scope, note)
+    if model_lines and not any(e.value == "history" for e in evidence):
         for node in scope.nodes:
             if node.kind in ("name", "attr") and scope.likeness(node) > 1:
                 note("history", node, dotted(node))
                 break
-    return found
+    return evidence
 
 
-def _concatenated(node: Node, scope: Scope, note: Note) -> None:
+def _note_concatenation(node: Node, scope: Scope, note: Note) -> None:
     """Record the pieces of `self.system + self.examples + self.done + self.cur`, or of the same expression written with
     spreads."""
     around = scope.parent(node)
@@ -158,11 +158,11 @@ def _flat(node: Node) -> list[Node]:
 
 def _piece(node: Node) -> str:
     name = last_name(node)
-    found = set(words.words(name))
-    return next((slot for telling, slot in _PIECES if found & telling), "")
+    name_words = set(words.words(name))
+    return next((slot for telling, slot in _PIECES if name_words & telling), "")
 
 
-def _keyed(node: Node, note: Note) -> None:
+def _note_key(node: Node, note: Note) -> None:
     key = node.text.lower()
     value = node.kids[0] if node.kids else node
     if key == "role" and value.kind == "str" and value.text in _ROLES:
@@ -171,7 +171,7 @@ def _keyed(node: Node, note: Note) -> None:
         note(_KEYS[key], node, f"{node.text}=")
 
 
-def _called(node: Node, scope: Scope, note: Note) -> None:
+def _note_call(node: Node, scope: Scope, note: Note) -> None:
     callee = dotted(node.kids[0])
     name = callee.rpartition(".")[2]
     low = name.lower()
@@ -191,7 +191,7 @@ def _called(node: Node, scope: Scope, note: Note) -> None:
         if owner is not None and (
             scope.likeness(owner) > 0 or "memory" in words.words(dotted(owner)) or "memory" in low
         ):
-            _put(node, note)
+            _note_added(node, note)
     elif _MEMORY_CALL.match(name) and owner is not None and set(words.words(dotted(owner))) & _MEMORY_OWNER:
         note("retrieved_memory", node, callee)
     elif name in ("SystemMessage", "SystemMessageParam") or low in ("get_system_message", "build_system_prompt"):
@@ -200,7 +200,7 @@ def _called(node: Node, scope: Scope, note: Note) -> None:
         note("scratchpad", node, callee)
 
 
-def _put(node: Node, note: Note) -> None:
+def _note_added(node: Node, note: Note) -> None:
     """Record the slot of a message that is added to a list, judging by the names inside it."""
     for item in (k for a in node.kids[1:] for k in walk(a)):
         if item.kind in ("name", "attr"):
@@ -214,7 +214,7 @@ def _put(node: Node, note: Note) -> None:
             note("current_input", node, "role user")
 
 
-def _named(node: Node, scope: Scope, note: Note) -> None:
+def _note_name(node: Node, scope: Scope, note: Note) -> None:
     text = node.text
     around = scope.parent(node)
     if around is not None and around.kind == "call" and around.kids[0] is node and not _FILES.search(text):

@@ -16,10 +16,10 @@ from memorist_analyze.records import Call, Effect, Function
 if TYPE_CHECKING:
     from memorist_analyze.world import World
 
-_REACH = 4
-_HELPERS = 1  # a text that was cut deep below is one piece of many by the time it comes back
-_MEASURED = ("bool", "boolean", "int", "number", "float", "None", "void")
-_TOO_LARGE = frozenset(("token_count", "char_count"))
+_MAX_CALL_DEPTH = 4
+_HELPER_CALL_DEPTH = 1  # deeper down, the shortened text is only one piece of the result
+_MEASURE_TYPES = ("bool", "boolean", "int", "number", "float", "None", "void")
+_SIZE_GUARDS = frozenset(("token_count", "char_count"))
 
 
 class Summaries:
@@ -37,60 +37,60 @@ class Summaries:
                 by_callee[call.callee].append(target)
             self._targets[function.key] = by_callee
 
-        self.model_text = self._spread(lambda f: MODEL in f.returned or self._asked(f))
-        self.shortens = self._spread(lambda f: "shortens_text" in f.marks, _HELPERS)
-        self.shortens_by_size = self._spread(lambda f: "shortens_text" in f.marks and _measures(f), _HELPERS)
+        self.model_text = self._spread(lambda f: MODEL in f.returned or self._returns_answer(f))
+        self.shortens = self._spread(lambda f: "shortens_text" in f.marks, _HELPER_CALL_DEPTH)
+        self.shortens_by_size = self._spread(lambda f: "shortens_text" in f.marks and _measures(f), _HELPER_CALL_DEPTH)
         self.asked_with = self._context_sources()
         self._derive()
 
-    def _asked(self, function: Function) -> bool:
-        asked = {f"call:{c.callee}" for c in function.model_calls}
-        return bool(asked & function.returned)
+    def _returns_answer(self, function: Function) -> bool:
+        answer_origins = {f"call:{c.callee}" for c in function.model_calls}
+        return bool(answer_origins & function.returned)
 
-    def _spread(self, shows: Callable[[Function], bool], reach: int = _REACH) -> set[str]:
+    def _spread(self, shows: Callable[[Function], bool], reach: int = _MAX_CALL_DEPTH) -> set[str]:
         """Return the functions with a property, and the callers that return their results, up to `reach` calls away."""
-        found = {f.key for f in self.world.functions if f.returns not in _MEASURED and shows(f)}
-        edge = set(found)
+        keys = {f.key for f in self.world.functions if f.returns not in _MEASURE_TYPES and shows(f)}
+        edge = set(keys)
         for _ in range(reach):
             following: set[str] = set()
             for key in sorted(edge):
                 for call, caller in self.world.callers.get(key, []):
                     passed = f"call:{call.callee}" in caller.returned
-                    if passed and caller.key not in found and caller.returns not in _MEASURED:
+                    if passed and caller.key not in keys and caller.returns not in _MEASURE_TYPES:
                         following.add(caller.key)
-            found |= following
+            keys |= following
             edge = following
-        return found
+        return keys
 
     def _context_sources(self) -> set[str]:
         """Return functions whose return value reaches a model call in a caller, or is returned by it and reaches one
         further up."""
         edge: set[str] = set()
         for function in self.world.functions:
-            for asked in function.model_calls:
-                for origin in asked.fed:
+            for model_call in function.model_calls:
+                for origin in model_call.fed:
                     if origin.startswith("call:"):
                         edge |= {f.key for f in self.targets(function, origin[5:])}
-        found: set[str] = set()
-        for _ in range(_REACH + 1):
-            found |= edge
+        sources: set[str] = set()
+        for _ in range(_MAX_CALL_DEPTH + 1):
+            sources |= edge
             edge = {
                 target.key
                 for key in edge
                 for call, target in self.world.callees.get(key, [])
                 if f"call:{call.callee}" in self._by_key[key].returned
-            } - found
-        return found
+            } - sources
+        return sources
 
     def _derive_taken(self, function: Function) -> None:
         """Add effects for a list that a helper sorts by score and this function cuts to a budget, or the other way
         round."""
         here = {e.kind for e in function.effects}
         for call, target in self.world.callees[function.key]:
-            there = [e for e in target.effects if e.kind == "score_sort" and e.flow == "returned"]
+            sorting_effects = [e for e in target.effects if e.kind == "score_sort" and e.flow == "returned"]
             filled = any(e.kind == "token_fill" and "gathers" in e.marks for e in function.effects)
-            if there and filled and "score_sort" not in here:
-                function.effects.append(replace(there[0], line=call.line, guards=call.guards))
+            if sorting_effects and filled and "score_sort" not in here:
+                function.effects.append(replace(sorting_effects[0], line=call.line, guards=call.guards))
                 return
             sorted_here = [e for e in function.effects if e.kind == "score_sort" and e.flow == f"passed:{call.name}"]
             if sorted_here and any(e.kind == "token_fill" and "gathers" in e.marks for e in target.effects):
@@ -107,16 +107,26 @@ class Summaries:
             saved = [
                 c
                 for c, t in self.world.callees[function.key]
-                if "writes_text" in t.marks and _TOO_LARGE & set(c.guards)
+                if "writes_text" in t.marks and _SIZE_GUARDS & set(c.guards)
             ]
             short = [c for c, t in self.world.callees[function.key] if t.key in self.shortens]
-            left = [function.returned, *(c.fed for c in short), *(e.fed for e in function.effects)]
-            told = [c for c in saved if short and any(f"call:{c.callee}" in fed for fed in left)]
-            if told:
-                kept = told[0]
+            used_origins = [function.returned, *(c.fed for c in short), *(e.fed for e in function.effects)]
+            noted_calls = [c for c in saved if short and any(f"call:{c.callee}" in fed for fed in used_origins)]
+            if noted_calls:
+                saving_call = noted_calls[0]
                 marks = frozenset(("noted", "helpers"))
-                said = f"{kept.callee}(…)"
-                effect = Effect("offload", kept.line, kept.callee, 1, said, "stored", kept.guards, marks, kept.fed)
+                note = f"{saving_call.callee}(…)"
+                effect = Effect(
+                    "offload",
+                    saving_call.line,
+                    saving_call.callee,
+                    1,
+                    note,
+                    "stored",
+                    saving_call.guards,
+                    marks,
+                    saving_call.fed,
+                )
                 function.effects.append(effect)
 
     def targets(self, function: Function, callee: str) -> list[Function]:
@@ -127,16 +137,16 @@ class Summaries:
         """Return whether a value contains text that a model wrote, here, in a callee or in every caller."""
         if MODEL in origins:
             return True
-        asked = {c.callee for c in function.model_calls}
+        model_callees = {c.callee for c in function.model_calls}
         for origin in sorted(origins):
             kind, _, name = origin.partition(":")
-            if kind == "call" and (name in asked or self._any(function, name, self.model_text)):
+            if kind == "call" and (name in model_callees or self._any(function, name, self.model_text)):
                 return True
-            if kind == "param" and depth < 2 and self._handed_in(function, name, depth):
+            if kind == "param" and depth < 2 and self._is_handed_in(function, name, depth):
                 return True
         return False
 
-    def _handed_in(self, function: Function, name: str, depth: int) -> bool:
+    def _is_handed_in(self, function: Function, name: str, depth: int) -> bool:
         callers = self.world.callers.get(function.key, [])[:8]
         return bool(callers) and all(
             self.made_by_model(caller, _for_parameter(call, function, name), depth + 1) for call, caller in callers
@@ -163,7 +173,7 @@ class Summaries:
                 ends = [self.fate(target, f, depth + 1) for f in target.fates.values()]
                 for end in ends:
                     if end == "returned" and f"call:{call.callee}" not in function.returned:
-                        continue  # the helper gives it back, and here it is only looked at
+                        continue  # the helper returns it, and the caller only reads it
                     if end.partition(":")[0] in ("stored", "returned", "model", "replaced"):
                         return "stored" if end == "stored" else end
         return best
@@ -176,4 +186,4 @@ def _for_parameter(call: Call, function: Function, name: str) -> frozenset[str]:
 
 def _measures(function: Function) -> bool:
     """Return whether the function compares a size with a limit."""
-    return any(kind in _TOO_LARGE for kind, _ in function.guards)
+    return any(kind in _SIZE_GUARDS for kind, _ in function.guards)

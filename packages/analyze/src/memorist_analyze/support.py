@@ -11,8 +11,8 @@ from memorist_analyze import words
 from memorist_analyze.records import Call, Effect, Function
 from memorist_analyze.world import World
 
-_UPWARDS = 3  # calls from a helper up to the function that asks the model
-_NEAR_MODEL = 2  # calls from there down to the model call
+_MAX_CALLS_UP = 3  # calls from a helper up to the function that asks the model
+_MAX_CALLS_TO_MODEL = 2  # calls from there down to the model call
 _MAX_CALLERS = 12
 _IN_PLACE = ("stored", "replaced")
 
@@ -79,8 +79,8 @@ def _measure(world: World, function: Function, effect: Effect) -> Step | None:
 
 def _way_to_model(world: World, function: Function, effect: Effect) -> tuple[str, list[Step]]:
     if function.model_calls:
-        asked = next((c for c in function.model_calls if c.line >= effect.line), function.model_calls[0])
-        return "model", [_step(function, asked, "asks the model")]
+        model_call = next((c for c in function.model_calls if c.line >= effect.line), function.model_calls[0])
+        return "model", [_step(function, model_call, "asks the model")]
     up = _from_callers(world, function, effect)
     if up:
         return "caller", up
@@ -96,17 +96,17 @@ def _from_callers(world: World, function: Function, effect: Effect) -> list[Step
     """Return the chain of calls from a function that asks a model down to this one, if each call passes the shortened
     text on."""
     edge: list[tuple[Function, list[Step]]] = [(function, [])]
-    seen = {function.key}
+    visited = {function.key}
     in_place = effect.flow in _IN_PLACE
-    for _ in range(_UPWARDS):
+    for _ in range(_MAX_CALLS_UP):
         following: list[tuple[Function, list[Step]]] = []
         for current, steps in edge:
             for call, caller in world.callers.get(current.key, [])[:_MAX_CALLERS]:
-                if caller.key in seen or not (in_place or _goes_on(caller, call)):
+                if caller.key in visited or not (in_place or _goes_on(caller, call)):
                     continue
-                seen.add(caller.key)
+                visited.add(caller.key)
                 onward = [*steps, _step(caller, call, f"calls {current.name}")]
-                if world.model_depth.get(caller.key, 9) <= _NEAR_MODEL:
+                if world.model_depth.get(caller.key, 9) <= _MAX_CALLS_TO_MODEL:
                     down = world.model_path(caller)
                     return [*onward, *(Step(f.path, line, f.symbol, "towards the model") for f, line in down)]
                 following.append((caller, onward))
@@ -118,11 +118,11 @@ def _from_callers(world: World, function: Function, effect: Effect) -> list[Step
 
 def _goes_on(caller: Function, call: Call) -> bool:
     """Return whether the caller returns the result, or passes it to another call that does more than log it."""
-    made = f"call:{call.callee}"
-    return made in caller.returned or any(
-        made in other.fed and other.callee != call.callee and not words.LOGGING.search(other.callee)
+    result_origin = f"call:{call.callee}"
+    return result_origin in caller.returned or any(
+        result_origin in other.fed and other.callee != call.callee and not words.LOGGING.search(other.callee)
         for other in (*caller.calls, *caller.model_calls)
-    ) or any(made in e.fed for e in caller.effects)  # fmt: skip
+    ) or any(result_origin in e.fed for e in caller.effects)  # fmt: skip
 
 
 def _from_field(world: World, function: Function, effect: Effect) -> list[Step]:
@@ -132,12 +132,12 @@ def _from_field(world: World, function: Function, effect: Effect) -> list[Step]:
     if len(parts) < 2 or parts[0] not in ("self", "this") or not function.owner:
         return []
     for other in world.functions_of.get(function.path, []):
-        if other.owner == function.owner and other is not function and parts[1] in other.shown:
-            if world.model_depth.get(other.key, 9) <= _NEAR_MODEL:
+        if other.owner == function.owner and other is not function and parts[1] in other.exposed_fields:
+            if world.model_depth.get(other.key, 9) <= _MAX_CALLS_TO_MODEL:
                 down = world.model_path(other)
                 return [Step(f.path, line, f.symbol, "towards the model") for f, line in down]
             for call, caller in world.callers.get(other.key, [])[:_MAX_CALLERS]:
-                if world.model_depth.get(caller.key, 9) <= _NEAR_MODEL:
+                if world.model_depth.get(caller.key, 9) <= _MAX_CALLS_TO_MODEL:
                     return [_step(caller, call, f"reads `{parts[1]}`")]
     return []
 

@@ -13,7 +13,7 @@ from memorist_analyze.records import Class, Evidence, File
 from memorist_analyze.words import bag
 from memorist_analyze.world import World
 
-# When a file imports a key and one of its values, only the key counts: the value is merely its driver.
+# If a file imports a key and one of its values, only the key counts, because the value is just its driver.
 _DRIVERS = {
     "pgvector": ("postgres", "sqlalchemy"), "sqlite_diskcache": ("sqlite",), "tidb": ("sqlalchemy", "mysql"),
     "oceanbase": ("sqlalchemy", "mysql"),
@@ -51,25 +51,25 @@ def offered(world: World, checkout: Checkout) -> dict[str, list[Place]]:
             for base in record.bases:
                 members[file.package, base] = members.get((file.package, base), 0) + 1
                 for item in file.storage:
-                    place = Place(file.path, item.line, record.name, "storage", item.why)
-                    families.setdefault((file.package, base), []).append((record, place, item.value))
-    found: dict[str, list[Place]] = {}
-    for key, kept in sorted(families.items()):
-        own = {r.name for r, _, _ in kept}
-        names = {v for _, _, v in kept if v not in _NO_ADAPTER}
+                    location = Place(file.path, item.line, record.name, "storage", item.why)
+                    families.setdefault((file.package, base), []).append((record, location, item.value))
+    offers: dict[str, list[Place]] = {}
+    for key, candidates in sorted(families.items()):
+        own = {r.name for r, _, _ in candidates}
+        names = {v for _, _, v in candidates if v not in _NO_ADAPTER}
         if key[1] not in _BASES and len(names) > 2 and len(own) * 2 > members[key]:
-            for _, place, value in kept:
+            for _, location, value in candidates:
                 if value in names:
-                    found.setdefault(value, []).append(place)
+                    offers.setdefault(value, []).append(location)
     imported = {e.value for f in world.files for e in f.storage if not _ELSEWHERE & set(words.words(f.path))}
     mapped = "sqlalchemy" in imported
     for manifest in checkout.manifests:
         for name, package in storages_of(manifest.offers).items():
-            if name in found or name in imported or (mapped and name in _DRIVEN):
-                place = Place(f"{manifest.folder}/".lstrip("/"), 1, package, "manifest", f"offers {package}")
-                found.setdefault(name, []).append(place)
-    _drop_mapper(found)
-    return dict(sorted(found.items()))
+            if name in offers or name in imported or (mapped and name in _DRIVEN):
+                location = Place(f"{manifest.folder}/".lstrip("/"), 1, package, "manifest", f"offers {package}")
+                offers.setdefault(name, []).append(location)
+    _drop_mapper(offers)
+    return dict(sorted(offers.items()))
 
 
 def _drop_mapper(storages: dict[str, list[Place]]) -> None:
@@ -80,22 +80,24 @@ def _drop_mapper(storages: dict[str, list[Place]]) -> None:
 
 def tiers(world: World, findings: list[Finding]) -> list[Tier]:
     """Return the tiers: working, session, and persistent (by key, by vector search, Markdown notes)."""
-    found: list[Tier] = []
+    result: list[Tier] = []
     working = _lists(world)
     language = _language(world)
     listed = "js_array" if language == "typescript" else "python_list"
     if working:
-        found.append(Tier("working", [listed], ["immediate"], _capacity(world, findings), working[:3]))
-    kept = _storages(world)
-    dictionary = kept.pop("python_dict", [])
+        result.append(Tier("working", [listed], ["immediate"], _capacity(world, findings), working[:3]))
+    storages = _storages(world)
+    dictionary = storages.pop("python_dict", [])
     session = [p for p in working if {"session", "store", "history", "state"} & set(words.words(p.path + p.symbol))]
     if session or dictionary:
         storage = ([listed] if session else []) + (["python_dict"] if dictionary else [])
         reached = ["immediate"] if not dictionary else ["direct"]
-        found.append(Tier("session", storage, reached, "unbounded", (session + dictionary)[:3]))
-    notes = kept.pop("markdown_files", [])
-    semantic = {k: v for k, v in kept.items() if k in SEMANTIC or k in ("vector_index_files", "vector_store_pluggable")}
-    direct = {k: v for k, v in kept.items() if k not in semantic}
+        result.append(Tier("session", storage, reached, "unbounded", (session + dictionary)[:3]))
+    notes = storages.pop("markdown_files", [])
+    semantic = {
+        k: v for k, v in storages.items() if k in SEMANTIC or k in ("vector_index_files", "vector_store_pluggable")
+    }
+    direct = {k: v for k, v in storages.items() if k not in semantic}
     for group, retrieval in (
         (direct, "direct"),
         (semantic, "semantic"),
@@ -103,8 +105,8 @@ def tiers(world: World, findings: list[Finding]) -> list[Tier]:
     ):
         if group:
             places = [p for v in group.values() for p in v[:2]]
-            found.append(Tier("persistent", sorted(group), [retrieval], "unbounded", places[:8]))
-    return found
+            result.append(Tier("persistent", sorted(group), [retrieval], "unbounded", places[:8]))
+    return result
 
 
 def _language(world: World) -> str:
@@ -118,22 +120,22 @@ def _language(world: World) -> str:
 def _lists(world: World) -> list[Place]:
     """Return message lists in fields of classes. If there are none, return the functions that build one for each model
     call."""
-    found: list[Place] = []
+    places: list[Place] = []
     for file in world.files:
         for record in file.classes:
             for name, (annotation, value, line) in record.fields.items():
                 like = max(words.name_likeness(name), words.type_likeness(annotation))
                 is_list = value in ("[]", "list()", "[…]") or words.LIST_TYPES.search(annotation) is not None
                 if like > 1 and is_list:
-                    found.append(Place(file.path, line, record.name, "list", f"{name}: {annotation or value}"))
-    found.sort(key=lambda p: (not {"agent", "memory", "session", "chat"} & set(words.words(p.path)), p.path, p.line))
-    if not found:
-        found = [
+                    places.append(Place(file.path, line, record.name, "list", f"{name}: {annotation or value}"))
+    places.sort(key=lambda p: (not {"agent", "memory", "session", "chat"} & set(words.words(p.path)), p.path, p.line))
+    if not places:
+        places = [
             Place(f.path, f.line, f.symbol, "list", "message list built for each call")
             for f in world.functions
             if f.model_calls and "gives_messages" in f.marks
         ]
-    return found
+    return places
 
 
 def _storages(world: World) -> dict[str, list[Place]]:
@@ -145,9 +147,9 @@ def _storages(world: World) -> dict[str, list[Place]]:
         for item in file.storage:
             if item.value in hidden or not _is_memory(world, file, item):
                 continue
-            place = Place(file.path, item.line, item.symbol, "storage", item.why)
+            location = Place(file.path, item.line, item.symbol, "storage", item.why)
             is_host = bool(_HOSTS & set(words.words(file.path)))
-            (hosted if is_host else believed).setdefault(item.value, []).append(place)
+            (hosted if is_host else believed).setdefault(item.value, []).append(location)
     _drop_mapper(believed)
     durable = [k for k in believed if k not in ("python_dict", "markdown_files")]
     if not durable:
@@ -189,11 +191,11 @@ def _is_linked(world: World, file: File) -> bool:
 
 
 def _ancestors(world: World, record: Class) -> list[str]:
-    found = [b for b in record.bases if b not in _BASES]
-    for base in list(found):
+    ancestors = [b for b in record.bases if b not in _BASES]
+    for base in list(ancestors):
         for parent in world.classes.get(base, []):
-            found.extend(b for b in parent.bases if b not in _BASES and b not in found)
-    return found
+            ancestors.extend(b for b in parent.bases if b not in _BASES and b not in ancestors)
+    return ancestors
 
 
 def _is_memory_path(path: str) -> bool:
@@ -202,20 +204,20 @@ def _is_memory_path(path: str) -> bool:
 
 def _pluggable_vectors(world: World) -> list[Place]:
     """Return fields and parameters of memory modules that accept any vector store."""
-    found: list[Place] = []
+    places: list[Place] = []
     for file in world.files:
         if not set(words.words(file.path)) & {"memory", "memories"}:
             continue
         for record in file.classes:
             for name, (annotation, _, line) in record.fields.items():
                 if "vector" in annotation.lower() and "store" in annotation.lower():
-                    found.append(Place(file.path, line, record.name, "storage", f"{name}: {annotation[:50]}"))
+                    places.append(Place(file.path, line, record.name, "storage", f"{name}: {annotation[:50]}"))
         for function in file.functions:
             for param in function.params:
                 if "vector" in param.annotation.lower() and "stor" in param.annotation.lower():
                     why = f"{param.name}: {param.annotation[:50]}"
-                    found.append(Place(file.path, function.line, function.symbol, "storage", why))
-    return found[:4]
+                    places.append(Place(file.path, function.line, function.symbol, "storage", why))
+    return places[:4]
 
 
 def _capacity(world: World, findings: list[Finding]) -> str:

@@ -44,47 +44,49 @@ def tokens(world: World, findings: list[Finding]) -> Tokens:
 
 
 def _counting(world: World) -> dict[str, list[Place]]:
-    found: dict[str, list[Place]] = {}
+    counters: dict[str, list[Place]] = {}
     unused = {(f.path, f.symbol) for f in world.functions if not world.is_wired(f) and not f.symbol.startswith("<")}
     for file in world.files:
         if words.draws_ui(file.path):
             continue
         for item in file.counting:
             if (file.path, item.symbol) not in unused:
-                place = Place(file.path, item.line, item.symbol, "count", f"{item.value}: {item.why}")
-                found.setdefault(item.value, []).append(place)
-    # Loading a tokenizer to run a model is not counting: the same file must also count tokens.
-    if "tokenizer_model" in found:
-        found["tokenizer_model"] = [p for p in found["tokenizer_model"] if _is_counter(world, p)]
-        if not found["tokenizer_model"]:
-            del found["tokenizer_model"]
-    return found
+                location = Place(file.path, item.line, item.symbol, "count", f"{item.value}: {item.why}")
+                counters.setdefault(item.value, []).append(location)
+    # Code may load a tokenizer just to run a model, so the same file must also count tokens.
+    if "tokenizer_model" in counters:
+        counters["tokenizer_model"] = [p for p in counters["tokenizer_model"] if _is_counter(world, p)]
+        if not counters["tokenizer_model"]:
+            del counters["tokenizer_model"]
+    return counters
 
 
-def _is_counter(world: World, place: Place) -> bool:
+def _is_counter(world: World, location: Place) -> bool:
     for file in world.files:
-        if file.path == place.path:
-            known = [*file.references, *(f.name for f in file.functions)]
-            names = {name.lower() for name in known if "token" in name.lower()}
-            return any("count" in n or "num_tokens" in n or "n_tokens" in n for n in names) or "token" in place.path
+        if file.path == location.path:
+            identifiers = [*file.references, *(f.name for f in file.functions)]
+            names = {name.lower() for name in identifiers if "token" in name.lower()}
+            return any("count" in n or "num_tokens" in n or "n_tokens" in n for n in names) or "token" in location.path
     return False
 
 
 def _shares(world: World) -> list[Place]:
-    found: list[Place] = []
+    shares: list[Place] = []
     for file in world.files:
         if not words.draws_ui(file.path):
-            found.extend(Place(file.path, e.line, e.symbol, "budget", e.why) for e in file.budget if e.value == "share")
-    found.sort(key=lambda p: (not words.place_likeness(p.path), p.path, p.line))
-    return found
+            shares.extend(
+                Place(file.path, e.line, e.symbol, "budget", e.why) for e in file.budget if e.value == "share"
+            )
+    shares.sort(key=lambda p: (not words.place_likeness(p.path), p.path, p.line))
+    return shares
 
 
 def _budget(world: World, shares: list[Place]) -> str:
     settings: list[str] = []
     for file in world.files:
         for name, (value, _) in sorted(file.constants.items()):
-            found = set(words.words(name))
-            if found & {"token", "tokens", "context", "compaction"} and found & _SETTINGS:
+            name_words = set(words.words(name))
+            if name_words & {"token", "tokens", "context", "compaction"} and name_words & _SETTINGS:
                 settings.append(f"{name} = {value}")
     parts: list[str] = []
     if shares:
@@ -96,14 +98,14 @@ def _budget(world: World, shares: list[Place]) -> str:
 
 def _overflow(world: World, findings: list[Finding]) -> tuple[list[str], list[Place]]:
     strategies = {f.strategy for f in findings if f.wired}
-    found: list[str] = []
+    reactions: list[str] = []
     places: list[Place] = []
     if "summarization" in strategies:
-        found.append("summarise")
+        reactions.append("summarise")
     if strategies & {"content_elision", "offload", "token_window", "importance_scoring"}:
-        found.append("truncate")
+        reactions.append("truncate")
     if strategies & {"fifo_message_count", "token_window"}:
-        found.append("drop_messages")
+        reactions.append("drop_messages")
     for function in world.functions:
         handled = any(words.OVERFLOW.search(e) for e in function.exceptions)
         raised = [
@@ -114,8 +116,8 @@ def _overflow(world: World, findings: list[Finding]) -> tuple[list[str], list[Pl
             line = raised[0].line if raised else function.line
             places.append(Place(function.path, line, function.symbol, "overflow", "context overflow raised or handled"))
     if places:
-        found.append("error")
-    return found or ["none"], places[:4]
+        reactions.append("error")
+    return reactions or ["none"], places[:4]
 
 
 def _is_error(name: str) -> bool:

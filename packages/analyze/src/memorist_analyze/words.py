@@ -27,7 +27,7 @@ def words(identifier: str) -> tuple[str, ...]:
     return tuple(w.lower() for w in _SPLIT.findall(identifier))
 
 
-# A name ending in a strong word is a list of messages; one ending in a weak word only if its file or type agrees.
+# A name that ends in a strong word is a list of messages. For a weak word, the file or the type must agree.
 STRONG = bag("messages msgs history conversation transcript dialog dialogue turns convo")
 WEAK = bag(
     "events records items steps entries view views context contexts observations memory memories contents blocks facts "
@@ -39,8 +39,8 @@ _SPOILERS = bag(
     "navigation browser file files warning warnings status toast validation debug token tokens count length size id "
     "ids index idx path paths name names type types role roles schema schemas key keys template templates"
 )
-# Words before `history` that leave it one of messages; of anything else it is a history of that thing.
-_OF_MESSAGES = bag(
+# Words that may precede `history`; any other word makes it the history of something else.
+_MESSAGE_HISTORY_WORDS = bag(
     "chat message messages msg conversation dialog dialogue session thread agent user assistant llm model api ai full "
     "whole all old new recent past previous current prior trimmed filtered kept raw compressed compacted condensed "
     "truncated updated initial formatted final prompt input output tool turn context memory short long term working"
@@ -78,32 +78,32 @@ LIST_TYPES = re.compile(r"\b([Ll]ist|Sequence|Iterable|Array|ReadonlyArray|Mutab
 
 def last_word(name: str) -> str:
     """Return the last word of an identifier."""
-    found = words(name)
-    return found[-1] if found else ""
+    parts = words(name)
+    return parts[-1] if parts else ""
 
 
 @lru_cache(maxsize=65536)
 def name_likeness(name: str) -> int:
     """Return how likely it is that a name means a list of messages: 0 means no, 1 perhaps, and 2 yes."""
-    found = words(name)
-    for at, word in enumerate(found):
+    parts = words(name)
+    for at, word in enumerate(parts):
         if word in _LINKS and at:
-            found = found[:at]  # in `messages_to_flush` and `historyWithTokens` the words before the link decide
+            parts = parts[:at]  # `messages_to_flush`, `historyWithTokens`: the words before the link decide
             break
-    if not found or set(found[:-1]) & _SPOILERS - {"input", "token", "tokens"}:
+    if not parts or set(parts[:-1]) & _SPOILERS - {"input", "token", "tokens"}:
         return 0
-    if found[0] in _VERBS and found[1:]:
+    if parts[0] in _VERBS and parts[1:]:
         return 0  # `pruneMessages` is a function, `save_history` a switch, `max_messages` a number
-    if found[-1] == "history" and found[-2:-1] and found[-2] not in _OF_MESSAGES:
+    if parts[-1] == "history" and parts[-2:-1] and parts[-2] not in _MESSAGE_HISTORY_WORDS:
         return 1
-    if found[-1] in STRONG or (
-        found[-1] in ("list", "array", "buffer", "store", "log")
-        and set(found[:-1]) & {"message", "msg", "chat", "conversation", "history"}
+    if parts[-1] in STRONG or (
+        parts[-1] in ("list", "array", "buffer", "store", "log")
+        and set(parts[:-1]) & {"message", "msg", "chat", "conversation", "history"}
     ):
         return 2
-    if any(w in STRONG for w in found):
-        return 0 if found[-1] in _SPOILERS else 1
-    return 1 if found[-1] in WEAK and not set(found) & _SPOILERS else 0
+    if any(w in STRONG for w in parts):
+        return 0 if parts[-1] in _SPOILERS else 1
+    return 1 if parts[-1] in WEAK and not set(parts) & _SPOILERS else 0
 
 
 @lru_cache(maxsize=16384)
@@ -123,8 +123,8 @@ def type_likeness(annotation: str) -> int:
 def place_likeness(path: str) -> int:
     """Return 1 if the last parts of a path contain a word about memory or context, otherwise 0."""
     parts = path.rsplit(".", 1)[0].split("/")[-4:]
-    found = {w for part in parts for w in words(part)}
-    return 1 if found & PLACES else 0
+    path_words = {w for part in parts for w in words(part)}
+    return 1 if path_words & PLACES else 0
 
 
 LOGGING = re.compile(r"(^|\.|_)(log\w*|console|print|debug|info|warn\w*|span|tracer?|telemetry)\b[\w.]*$", re.I)
@@ -201,8 +201,8 @@ _NOT_ASKING = bag(
 def is_asked_like_a_model(callee: str, keywords: tuple[str, ...]) -> bool:
     """Return whether keyword arguments show a model call, such as messages or a prompt together with a model, tools or
     a temperature."""
-    given = {k.lower() for k in keywords}
-    if not (given & _ASKED_FOR and given & _ASKED_WITH):
+    keyword_names = {k.lower() for k in keywords}
+    if not (keyword_names & _ASKED_FOR and keyword_names & _ASKED_WITH):
         return False
     name = callee.rpartition(".")[2]
     return bool(name) and not name[:1].isupper() and not _NOT_ASKING & set(words(name))
@@ -222,7 +222,7 @@ def is_model_call(callee: str) -> bool:
         asks = last in ("completions", "responses", "messages", "chat") or (
             name != "parse" and last in ("llm", "client") and "model" in owner
         )
-        # Only streaming says enough beside a model or an agent: others create and send as well.
+        # Only `stream` is specific enough for a model or an agent: other objects have `create` and `send` too.
         if asks or name != "stream" or last in _CLIENT_RECEIVERS:
             return asks
     if not owner:

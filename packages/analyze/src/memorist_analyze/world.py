@@ -19,7 +19,8 @@ _GENERIC = bag(
     "forward emit on register from_dict to_dict from_defaults __init__ constructor tostring stringify warn error"
 )
 MODEL_REACH = 3
-_MANY = 6  # a method that more classes have is called only where the receiver or the package says which
+# If more classes have a method, a call resolves only if its receiver or package identifies the class.
+_MAX_CLASSES_PER_METHOD = 6
 _IDENTIFIER = re.compile(r"\w+")
 _ALIAS = re.compile(r"(\w+)\s+as\s+(\w+)")
 
@@ -49,9 +50,9 @@ class World:
         self._link()
         for function in self.functions:
             # A call judged by its keyword arguments is a model call only if the checkout does not define the callee.
-            known = {call.callee for call, _ in self.callees[function.key]}
-            function.model_calls.extend(c for c in function.asked if c.callee not in known)
-            function.asked = []
+            resolved_callees = {call.callee for call, _ in self.callees[function.key]}
+            function.model_calls.extend(c for c in function.likely_model_calls if c.callee not in resolved_callees)
+            function.likely_model_calls = []
         # The call sites that construct each class.
         self.built: dict[str, list[tuple[Function, Call]]] = defaultdict(list)
         for function in self.functions:
@@ -91,13 +92,13 @@ class World:
             if parent:
                 nested[function.path, parent].append(function)
         for function in self.functions:
-            found: list[tuple[Call, Function]] = []
+            links: list[tuple[Call, Function]] = []
             for call in function.calls:
-                found.extend((call, target) for target in self.resolve(call, function) if target is not function)
+                links.extend((call, target) for target in self.resolve(call, function) if target is not function)
             # A nested function counts as called by the enclosing one, which passes it to a runner or returns it.
-            found.extend((Call(f.name, f.line), f) for f in nested.get((function.path, function.symbol), []))
-            self.callees[function.key] = found
-            for call, target in found:
+            links.extend((Call(f.name, f.line), f) for f in nested.get((function.path, function.symbol), []))
+            self.callees[function.key] = links
+            for call, target in links:
                 self.callers[target.key].append((call, function))
 
     def resolve(self, call: Call, caller: Function) -> list[Function]:
@@ -123,29 +124,29 @@ class World:
         matching.sort(key=lambda f: (-len(hint & _stems(f.owner)), self.packages.get(f.path, "") != own))
         if name.lower() in _GENERIC:
             return matching[:6]
-        if len(candidates) > _MANY:
+        if len(candidates) > _MAX_CLASSES_PER_METHOD:
             candidates = [f for f in candidates if self.packages.get(f.path, "") == own]
-        return (matching or (candidates if len(candidates) <= _MANY else []))[:6]
+        return (matching or (candidates if len(candidates) <= _MAX_CLASSES_PER_METHOD else []))[:6]
 
     def _family(self, owner: str, name: str) -> list[Function]:
         """Return the methods with this name in a class, its ancestors and its descendants, but not in its siblings."""
-        found: list[Function] = []
+        methods: list[Function] = []
         for upward in (True, False):
-            seen = {owner}
+            visited = {owner}
             queue = [owner]
             while queue:
                 current = queue.pop(0)
-                found.extend(f for f in self.by_class.get((current, name), []) if f not in found)
+                methods.extend(f for f in self.by_class.get((current, name), []) if f not in methods)
                 related = (
                     [b for c in self.classes.get(current, []) for b in c.bases]
                     if upward
                     else [c.name for c in self.subclasses.get(current, [])]
                 )
                 for relative in related:
-                    if relative not in seen and len(seen) < 40:
-                        seen.add(relative)
+                    if relative not in visited and len(visited) < 40:
+                        visited.add(relative)
                         queue.append(relative)
-        return found
+        return methods
 
     def _depths(self, sources: list[Function]) -> dict[str, int]:
         depth = {f.key: 0 for f in sources}
@@ -183,20 +184,25 @@ class World:
         """
         return self._is_referred_to(function) and not self._only_answers_users(function, {function.key})
 
-    def _only_answers_users(self, function: Function, seen: set[str]) -> bool:
+    def _only_answers_users(self, function: Function, visited: set[str]) -> bool:
         """Return whether a private function is called only by functions that return its result and that nothing refers
         to.
         """
         callers = {f.key: f for _, f in self.callers.get(function.key, [])}
-        if not function.name.startswith("_") or function.name.startswith("__") or not callers or callers.keys() & seen:
+        if (
+            not function.name.startswith("_")
+            or function.name.startswith("__")
+            or not callers
+            or callers.keys() & visited
+        ):
             return False
         calls = [(c, f) for f in callers.values() for c in f.calls if c.name == function.name]
         if sum(self.references.get(function.name, {}).values()) > len(calls):
             return False
         if not all(f"call:{c.callee}" in f.returned for c, f in calls):
             return False
-        seen |= callers.keys()
-        return all(not self._is_referred_to(f) or self._only_answers_users(f, seen) for f in callers.values())
+        visited |= callers.keys()
+        return all(not self._is_referred_to(f) or self._only_answers_users(f, visited) for f in callers.values())
 
     def _is_referred_to(self, function: Function) -> bool:
         stem = function.path.rpartition("/")[2].partition(".")[0]
@@ -265,5 +271,5 @@ def _names(text: str) -> list[str]:
 
 
 def _stems(owner: str) -> set[str]:
-    found = set(words.words(owner))
-    return found | {w + "s" for w in found}
+    owner_words = set(words.words(owner))
+    return owner_words | {w + "s" for w in owner_words}

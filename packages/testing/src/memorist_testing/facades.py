@@ -53,8 +53,8 @@ def awaited(value: Any, twin: Callable[[], Any] | None = None) -> Any:
 
 
 def _is_noun(value: Any) -> bool:
-    made = type(value).__module__.startswith("memorist.blocking")
-    return made and not hasattr(value, "__enter__") and not hasattr(value, "__next__")
+    is_generated = type(value).__module__.startswith("memorist.blocking")
+    return is_generated and not hasattr(value, "__enter__") and not hasattr(value, "__next__")
 
 
 def _awaitable(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -41,13 +41,13 @@ def config_for(thread: str, ns: str = "", id: str | None = None) -> RunnableConf
 
 def checkpoint_with(values: dict[str, Any], versions: dict[str, Any]) -> Checkpoint:
     """Return a new checkpoint that contains the given values."""
-    made: Checkpoint = empty_checkpoint()
-    return {**made, "id": str(uuid6()), "channel_values": values, "channel_versions": versions}
+    checkpoint: Checkpoint = empty_checkpoint()
+    return {**checkpoint, "id": str(uuid6()), "channel_values": values, "channel_versions": versions}
 
 
 def put_steps(saver: Saver, thread: str, count: int, *, ns: str = "", run: str | None = None) -> list[RunnableConfig]:
     """Put checkpoints of a list that grows by one item each time, and return their configs, oldest first."""
-    made: list[RunnableConfig] = []
+    configs: list[RunnableConfig] = []
     last, version = config_for(thread, ns), None
     items: list[str] = []
     for step in range(count):
@@ -58,18 +58,18 @@ def put_steps(saver: Saver, thread: str, count: int, *, ns: str = "", run: str |
         if run is not None:
             metadata["run_id"] = run
         last = saver.put(last, checkpoint, metadata, {"items": version})  # type: ignore[arg-type]
-        made.append(last)
-    return made
+        configs.append(last)
+    return configs
 
 
-def _appended(base: list[Any], writes: Sequence[Any]) -> list[Any]:
+def _append_writes(base: list[Any], writes: Sequence[Any]) -> list[Any]:
     return [*base, *(item for write in writes for item in write)]
 
 
 class Deltas(TypedDict):
     """Represents the state of a graph with a delta channel."""
 
-    said: Annotated[list[str], DeltaChannel(_appended, snapshot_frequency=3)]
+    lines: Annotated[list[str], DeltaChannel(_append_writes, snapshot_frequency=3)]
     steps: Annotated[int, operator.add]
 
 
@@ -77,7 +77,7 @@ def delta_graph(saver: Saver) -> Any:
     """Return a graph whose list is stored as writes, with a snapshot after every third write."""
 
     def speak(state: Deltas) -> dict[str, Any]:
-        return {"said": [f"answer {len(state['said'])}"], "steps": 1}
+        return {"lines": [f"answer {len(state['lines'])}"], "steps": 1}
 
     builder = StateGraph(Deltas)
     builder.add_node("speak", speak)
@@ -111,10 +111,10 @@ class SaverConformance:
         versions = {name: saver.get_next_version(None, None) for name in values}
         checkpoint = checkpoint_with(values, versions)
         config = saver.put(config_for(thread), checkpoint, {"source": "input", "step": -1, "parents": {}}, versions)
-        got = saver.get_tuple(config)
-        assert got is not None and got.checkpoint["channel_values"] == values
-        assert got.checkpoint["id"] == checkpoint["id"] == got.config["configurable"]["checkpoint_id"]
-        assert got.metadata["source"] == "input" and got.parent_config is None and got.pending_writes == []
+        saved = saver.get_tuple(config)
+        assert saved is not None and saved.checkpoint["channel_values"] == values
+        assert saved.checkpoint["id"] == checkpoint["id"] == saved.config["configurable"]["checkpoint_id"]
+        assert saved.metadata["source"] == "input" and saved.parent_config is None and saved.pending_writes == []
 
     def test_nothing_is_found_where_nothing_was_put(self, saver: Saver, thread: str) -> None:
         assert saver.get_tuple(config_for(thread)) is None
@@ -123,15 +123,15 @@ class SaverConformance:
 
     def test_the_newest_is_found_where_none_is_named(self, saver: Saver, thread: str) -> None:
         configs = put_steps(saver, thread, 3)
-        got = saver.get_tuple(config_for(thread))
-        assert got is not None and got.config == configs[-1] and got.parent_config == configs[-2]
+        saved = saver.get_tuple(config_for(thread))
+        assert saved is not None and saved.config == configs[-1] and saved.parent_config == configs[-2]
 
     def test_every_step_keeps_its_own_values(self, saver: Saver, thread: str) -> None:
         configs = put_steps(saver, thread, 40)
         for step, config in enumerate(configs):
-            got = saver.get_tuple(config)
-            assert got is not None
-            assert got.checkpoint["channel_values"]["items"] == [f"item {n}" for n in range(step + 1)]
+            saved = saver.get_tuple(config)
+            assert saved is not None
+            assert saved.checkpoint["channel_values"]["items"] == [f"item {n}" for n in range(step + 1)]
 
     def test_lists_may_shrink_change_and_be_reordered(self, saver: Saver, thread: str) -> None:
         long = ["x" * 400 + str(number) for number in range(8)]
@@ -143,8 +143,8 @@ class SaverConformance:
             last = saver.put(last, checkpoint, {"source": "loop", "step": 0, "parents": {}}, {"items": version})
             configs.append(last)
         for items, config in zip(shapes, configs, strict=True):
-            got = saver.get_tuple(config)
-            assert got is not None and got.checkpoint["channel_values"]["items"] == items
+            saved = saver.get_tuple(config)
+            assert saved is not None and saved.checkpoint["channel_values"]["items"] == items
 
     def test_a_channel_that_did_not_change_keeps_its_value(self, saver: Saver, thread: str) -> None:
         version = saver.get_next_version(None, None)
@@ -153,8 +153,8 @@ class SaverConformance:
         other = saver.get_next_version(None, None)
         both = checkpoint_with({"kept": "a", "new": 1}, {"kept": version, "new": other})
         config = saver.put(config, both, {"source": "loop", "step": 1}, {"new": other})
-        got = saver.get_tuple(config)
-        assert got is not None and got.checkpoint["channel_values"] == {"kept": "a", "new": 1}
+        saved = saver.get_tuple(config)
+        assert saved is not None and saved.checkpoint["channel_values"] == {"kept": "a", "new": 1}
 
     def test_namespaces_and_threads_are_apart(self, saver: Saver, thread: str) -> None:
         for ns in ("", "child", "child:1|grand:2"):
@@ -170,28 +170,28 @@ class SaverConformance:
         config = put_steps(saver, thread, 1)[0]
         saver.put_writes(config, [("b", 2), ("c", 3)], "task-1", "path-2")
         saver.put_writes(config, [("a", 1)], "task-2", "path-1")
-        got = saver.get_tuple(config)
-        assert got is not None
-        assert got.pending_writes == [("task-2", "a", 1), ("task-1", "b", 2), ("task-1", "c", 3)]
+        saved = saver.get_tuple(config)
+        assert saved is not None
+        assert saved.pending_writes == [("task-2", "a", 1), ("task-1", "b", 2), ("task-1", "c", 3)]
 
     def test_a_write_that_is_there_stays(self, saver: Saver, thread: str) -> None:
         config = put_steps(saver, thread, 1)[0]
         saver.put_writes(config, [("a", "first"), ("__interrupt__", "first")], "task")
         saver.put_writes(config, [("a", "second"), ("__interrupt__", "second")], "task")
-        got = saver.get_tuple(config)
-        assert got is not None
-        assert sorted(got.pending_writes or []) == [("task", "__interrupt__", "second"), ("task", "a", "first")]
+        saved = saver.get_tuple(config)
+        assert saved is not None
+        assert sorted(saved.pending_writes or []) == [("task", "__interrupt__", "second"), ("task", "a", "first")]
 
     # -- list
 
     def test_a_list_is_newest_first_and_can_be_bounded(self, saver: Saver, thread: str) -> None:
         configs = put_steps(saver, thread, 5)
-        assert [one.config for one in saver.list(config_for(thread))] == configs[::-1]
-        assert [one.config for one in saver.list(config_for(thread), limit=2)] == [configs[4], configs[3]]
+        assert [item.config for item in saver.list(config_for(thread))] == configs[::-1]
+        assert [item.config for item in saver.list(config_for(thread), limit=2)] == [configs[4], configs[3]]
         older = saver.list(config_for(thread), before=configs[2])
-        assert [one.config for one in older] == [configs[1], configs[0]]
+        assert [item.config for item in older] == [configs[1], configs[0]]
         third = saver.list(config_for(thread), filter={"step": 2})
-        assert [one.config for one in third] == [configs[2]]
+        assert [item.config for item in third] == [configs[2]]
         assert list(saver.list(config_for(thread), limit=0)) == []
 
     # -- deleting
@@ -199,34 +199,34 @@ class SaverConformance:
     def test_a_deleted_thread_is_gone_and_others_stay(self, saver: Saver, thread: str) -> None:
         put_steps(saver, thread, 3)
         put_steps(saver, thread, 1, ns="child")
-        kept = put_steps(saver, f"{thread}-kept", 2)
+        others = put_steps(saver, f"{thread}-kept", 2)
         saver.delete_thread(thread)
         assert list(saver.list({"configurable": {"thread_id": thread}})) == []
         assert saver.get_tuple(config_for(thread)) is None
-        assert [one.config for one in saver.list(config_for(f"{thread}-kept"))] == kept[::-1]
+        assert [item.config for item in saver.list(config_for(f"{thread}-kept"))] == others[::-1]
         again = put_steps(saver, thread, 1)
-        assert [one.config for one in saver.list(config_for(thread))] == again
+        assert [item.config for item in saver.list(config_for(thread))] == again
 
     def test_runs_are_deleted_wherever_they_ran(self, saver: Saver, thread: str) -> None:
         first, second = f"run-{uuid.uuid4()}", f"run-{uuid.uuid4()}"
         put_steps(saver, thread, 2, run=first)
-        kept = put_steps(saver, thread, 2, run=second)
+        others = put_steps(saver, thread, 2, run=second)
         put_steps(saver, f"{thread}-other", 1, run=first)
         saver.delete_for_runs([first])
-        assert [one.config for one in saver.list(config_for(thread))] == kept[::-1]
+        assert [item.config for item in saver.list(config_for(thread))] == others[::-1]
         assert list(saver.list(config_for(f"{thread}-other"))) == []
-        got = saver.get_tuple(kept[-1])
-        assert got is not None and got.checkpoint["channel_values"]["items"] == ["item 0", "item 1"]
+        saved = saver.get_tuple(others[-1])
+        assert saved is not None and saved.checkpoint["channel_values"]["items"] == ["item 0", "item 1"]
 
     def test_pruning_keeps_the_newest_of_each_namespace_whole(self, saver: Saver, thread: str) -> None:
         root, child = put_steps(saver, thread, 30), put_steps(saver, thread, 3, ns="child")
         saver.put_writes(root[-1], [("a", 1)], "task")
         saver.prune([thread])
-        assert [one.config for one in saver.list(config_for(thread, ""))] == [root[-1]]
-        assert [one.config for one in saver.list(config_for(thread, "child"))] == [child[-1]]
-        got = saver.get_tuple(root[-1])
-        assert got is not None and got.pending_writes == [("task", "a", 1)]
-        assert got.checkpoint["channel_values"]["items"] == [f"item {n}" for n in range(30)]
+        assert [item.config for item in saver.list(config_for(thread, ""))] == [root[-1]]
+        assert [item.config for item in saver.list(config_for(thread, "child"))] == [child[-1]]
+        saved = saver.get_tuple(root[-1])
+        assert saved is not None and saved.pending_writes == [("task", "a", 1)]
+        assert saved.checkpoint["channel_values"]["items"] == [f"item {n}" for n in range(30)]
         saver.prune([thread], strategy="delete")
         assert list(saver.list({"configurable": {"thread_id": thread}})) == []
 
@@ -237,7 +237,7 @@ class SaverConformance:
         saver.copy_thread(thread, target)
         saver.delete_thread(thread)
         copies = list(saver.list(config_for(target)))
-        assert [one.metadata["step"] for one in copies] == [3, 2, 1, 0]
+        assert [item.metadata["step"] for item in copies] == [3, 2, 1, 0]
         assert copies[0].pending_writes == [("task", "a", 1)]
         assert copies[0].checkpoint["channel_values"]["items"] == [f"item {n}" for n in range(4)]
 
@@ -245,52 +245,52 @@ class SaverConformance:
 
     def test_a_graph_rebuilds_its_delta_channel(self, saver: Saver, thread: str) -> None:
         graph = delta_graph(saver)
-        said = _talk(graph, thread, 8)
-        assert len(said) == 16
-        assert delta_graph(saver).get_state(config_for(thread)).values["said"] == said
+        lines = _talk(graph, thread, 8)
+        assert len(lines) == 16
+        assert delta_graph(saver).get_state(config_for(thread)).values["lines"] == lines
 
     def test_every_past_state_of_a_delta_channel_is_there(self, saver: Saver, thread: str) -> None:
         graph = delta_graph(saver)
-        said = _talk(graph, thread, 6)
-        states = [state.values.get("said", []) for state in graph.get_state_history(config_for(thread))]
-        assert states[0] == said
-        assert all(state == said[: len(state)] for state in states)
+        lines = _talk(graph, thread, 6)
+        states = [state.values.get("lines", []) for state in graph.get_state_history(config_for(thread))]
+        assert states[0] == lines
+        assert all(state == lines[: len(state)] for state in states)
 
     def test_the_history_of_a_delta_channel_ends_at_its_last_value(self, saver: Saver, thread: str) -> None:
         _talk(delta_graph(saver), thread, 5)
-        history = saver.get_delta_channel_history(config=config_for(thread), channels=["said", "none"])
-        assert set(history) == {"said", "none"} and history["none"] == {"writes": []}
-        seed = history["said"]["seed"].value
-        assert seed + [item for write in history["said"]["writes"] for item in write[2]] == _state(saver, thread)
+        history = saver.get_delta_channel_history(config=config_for(thread), channels=["lines", "none"])
+        assert set(history) == {"lines", "none"} and history["none"] == {"writes": []}
+        seed = history["lines"]["seed"].value
+        assert seed + [item for write in history["lines"]["writes"] for item in write[2]] == _state(saver, thread)
         assert saver.get_delta_channel_history(config=config_for(thread), channels=[]) == {}
 
     @pytest.mark.parametrize("turns", [1, 2, 3, 4, 7])
     def test_pruning_loses_nothing_of_a_delta_channel(self, saver: Saver, thread: str, turns: int) -> None:
         graph = delta_graph(saver)
-        said = _talk(graph, thread, turns)
+        lines = _talk(graph, thread, turns)
         saver.prune([thread])
         assert len(list(saver.list(config_for(thread)))) == 1
-        assert _state(saver, thread) == said
-        said = _talk(graph, thread, 2)
+        assert _state(saver, thread) == lines
+        lines = _talk(graph, thread, 2)
         saver.prune([thread])
-        assert _state(saver, thread) == said and len(said) == 2 * turns + 4
+        assert _state(saver, thread) == lines and len(lines) == 2 * turns + 4
 
     def test_copying_and_deleting_lose_nothing_of_a_delta_channel(self, saver: Saver, thread: str) -> None:
-        said = _talk(delta_graph(saver), thread, 4)
+        lines = _talk(delta_graph(saver), thread, 4)
         target = f"{thread}-copy"
         saver.copy_thread(thread, target)
         saver.delete_thread(thread)
-        assert _state(saver, target) == said
+        assert _state(saver, target) == lines
 
     def test_deleting_runs_loses_nothing_of_a_delta_channel(self, saver: Saver, thread: str) -> None:
         graph, runs = delta_graph(saver), []
         for turn in range(5):
             runs.append(str(uuid.uuid4()))
-            said = graph.invoke(
-                {"said": [f"question {turn}"]}, {**config_for(thread), "metadata": {"run_id": runs[-1]}}
+            state = graph.invoke(
+                {"lines": [f"question {turn}"]}, {**config_for(thread), "metadata": {"run_id": runs[-1]}}
             )
         saver.delete_for_runs(runs[:4])
-        assert _state(saver, thread) == said["said"]
+        assert _state(saver, thread) == state["lines"]
 
     # -- a whole graph
 
@@ -302,19 +302,19 @@ class SaverConformance:
         builder.add_node("ask", ask)
         builder.add_edge(START, "ask")
         graph = builder.compile(checkpointer=saver)
-        asked = graph.invoke({"question": 1}, config_for(thread))
-        assert asked["__interrupt__"][0].value == "which one?"
+        state = graph.invoke({"question": 1}, config_for(thread))
+        assert state["__interrupt__"][0].value == "which one?"
         assert graph.invoke(Command(resume="this"), config_for(thread)) == {"answer": "this"}
 
 
 def _talk(graph: Any, thread: str, turns: int) -> list[str]:
-    before = len(graph.get_state(config_for(thread)).values.get("said", []))
+    before = len(graph.get_state(config_for(thread)).values.get("lines", []))
     for turn in range(turns):
-        graph.invoke({"said": [f"question {before + turn}"]}, config_for(thread))
-    said: list[str] = graph.get_state(config_for(thread)).values["said"]
-    return said
+        graph.invoke({"lines": [f"question {before + turn}"]}, config_for(thread))
+    lines: list[str] = graph.get_state(config_for(thread)).values["lines"]
+    return lines
 
 
 def _state(saver: Saver, thread: str) -> list[str]:
-    said: list[str] = delta_graph(saver).get_state(config_for(thread)).values["said"]
-    return said
+    lines: list[str] = delta_graph(saver).get_state(config_for(thread)).values["lines"]
+    return lines

@@ -84,8 +84,8 @@ class Calls:
 
     def search(self, prefix: tuple[str, ...], **options: Any) -> list[Any]:
         """Return items below a prefix."""
-        found: list[Any] = self._call("search", prefix, **options)
-        return found
+        items: list[Any] = self._call("search", prefix, **options)
+        return items
 
     def keys(self, prefix: tuple[str, ...], **options: Any) -> list[str]:
         """Return the keys of the items that a search returns, in the same order."""
@@ -93,7 +93,7 @@ class Calls:
 
     def namespaces(self, **options: Any) -> list[tuple[str, ...]]:
         """Return the namespaces that are not empty."""
-        return [tuple(found) for found in self._call("list_namespaces", **options)]
+        return [tuple(namespace) for namespace in self._call("list_namespaces", **options)]
 
     def batch(self, ops: Iterable[Op]) -> list[Any]:
         """Run several operations at once, and return their results."""
@@ -166,9 +166,9 @@ class BaseStoreConformance(_Suite):
         assert calls.get((root,), "k") is None and calls.keys((root,)) == ["other"]
 
     def test_what_is_given_and_taken_can_be_changed_without_changing_the_store(self, calls: Calls, root: str) -> None:
-        given = {"list": [1], "in": {"a": 1}}
-        calls.put((root,), "k", given)
-        given["list"].append(2)  # type: ignore[attr-defined]  # a value of this dict is a list
+        value = {"list": [1], "in": {"a": 1}}
+        calls.put((root,), "k", value)
+        value["list"].append(2)  # type: ignore[attr-defined]  # a value of this dict is a list
         calls.get((root,), "k").value["in"]["a"] = 2
         calls.search((root,))[0].value["list"].append(3)
         assert calls.get((root,), "k").value == {"list": [1], "in": {"a": 1}}
@@ -180,14 +180,14 @@ class BaseStoreConformance(_Suite):
         assert calls.get((root, name), name).value == {"is": name}
         assert [item.value for item in calls.search((root, name))] == [{"is": name}]
         calls.delete((root, name), name)
-        left = {item.key for item in calls.search((root,), limit=100)}
-        assert left == set(ODD_NAMES) - {name}
+        remaining = {item.key for item in calls.search((root,), limit=100)}
+        assert remaining == set(ODD_NAMES) - {name}
 
     # -- namespaces
 
     def test_a_prefix_is_of_labels_and_not_of_letters(self, calls: Calls, root: str) -> None:
-        for place in (("user",), ("user", "a"), ("user", "a", "b"), ("users",), ("use",)):
-            calls.put((root, *place), "-".join(place), {"v": 1})
+        for labels in (("user",), ("user", "a"), ("user", "a", "b"), ("users",), ("use",)):
+            calls.put((root, *labels), "-".join(labels), {"v": 1})
         assert set(calls.keys((root, "user"))) == {"user", "user-a", "user-a-b"}
         assert set(calls.keys((root, "user", "a"))) == {"user-a", "user-a-b"}
         assert len(calls.keys((root,))) == 5
@@ -208,8 +208,8 @@ class BaseStoreConformance(_Suite):
                 calls.batch([op])
 
     def test_namespaces_are_listed_by_prefix_suffix_and_wildcard(self, calls: Calls, root: str) -> None:
-        for place in (("a", "x", "z"), ("a", "y", "z"), ("b", "x"), ("a",)):
-            calls.put((root, *place), "k", {"v": 1})
+        for labels in (("a", "x", "z"), ("a", "y", "z"), ("b", "x"), ("a",)):
+            calls.put((root, *labels), "k", {"v": 1})
         a, axz, ayz, bx = (root, "a"), (root, "a", "x", "z"), (root, "a", "y", "z"), (root, "b", "x")
         assert calls.namespaces(prefix=(root,)) == [a, axz, ayz, bx]
         assert calls.namespaces(prefix=(root, "a", "x")) == [axz]
@@ -218,8 +218,8 @@ class BaseStoreConformance(_Suite):
         assert calls.namespaces(prefix=(root,), suffix=("*", "z")) == [axz, ayz]
 
     def test_namespaces_cut_to_a_depth_are_listed_once_and_in_pages(self, calls: Calls, root: str) -> None:
-        for place in (("a", "x", "1"), ("a", "x", "2"), ("a", "y"), ("b",), ("c", "x")):
-            calls.put((root, *place), "k", {"v": 1})
+        for labels in (("a", "x", "1"), ("a", "x", "2"), ("a", "y"), ("b",), ("c", "x")):
+            calls.put((root, *labels), "k", {"v": 1})
         cut = [(root, "a", "x"), (root, "a", "y"), (root, "b"), (root, "c", "x")]
         assert calls.namespaces(prefix=(root,), max_depth=3) == cut
         pages = [calls.namespaces(prefix=(root,), max_depth=3, limit=3, offset=start) for start in (0, 3, 6)]
@@ -243,7 +243,7 @@ class BaseStoreConformance(_Suite):
         assert len(calls.search((root,))) == 10 and calls.search((root,), limit=0) == []
 
     @pytest.mark.parametrize(
-        ("wanted", "found"),
+        ("where", "expected"),
         [
             ({"n": 9}, "nine"),
             ({"n": {"$eq": 10}}, "ten"),
@@ -262,12 +262,12 @@ class BaseStoreConformance(_Suite):
         ],
         ids=str,
     )
-    def test_filters_compare_as_json_does(self, calls: Calls, root: str, wanted: Any, found: str) -> None:
+    def test_filters_compare_as_json_does(self, calls: Calls, root: str, where: Any, expected: str) -> None:
         calls.put((root,), "nine", {"n": 9, "kind": "a", "flag": True})
         calls.put((root,), "ten", {"n": 10, "kind": "a", "flag": False, "in": {"deep": 1, "other": 2}})
         calls.put((root,), "minus", {"n": -1, "kind": "a", "flag": 1})
         calls.put((root,), "half", {"n": 0.5, "kind": "it's", "in": {"deep": 2}})
-        assert set(calls.keys((root,), filter=wanted)) == set(found.split())
+        assert set(calls.keys((root,), filter=where)) == set(expected.split())
 
     def test_a_filter_and_pages_count_what_passes(self, calls: Calls, root: str) -> None:
         for number in range(30):
@@ -280,24 +280,24 @@ class BaseStoreConformance(_Suite):
     def test_a_filter_never_becomes_part_of_a_query(self, calls: Calls, root: str, key: str) -> None:
         calls.put((root,), "k", {"a": 1})
         try:
-            found = calls.keys((root,), filter={key: "x"})
+            keys = calls.keys((root,), filter={key: "x"})
         except ValueError:
-            found = []
-        assert found == [] and calls.keys((root,)) == ["k"]
+            keys = []
+        assert keys == [] and calls.keys((root,)) == ["k"]
         assert calls.keys((root,), filter={"a": key}) == []
 
     # -- batches
 
     def test_the_results_of_a_batch_stand_in_its_order(self, calls: Calls, root: str) -> None:
         calls.put((root,), "old", {"n": 1})
-        done = calls.batch(
+        results = calls.batch(
             [
                 PutOp((root,), "new", {"n": 2}), GetOp((root,), "old"), SearchOp((root,)),
                 ListNamespacesOp((MatchCondition("prefix", (root,)),)), GetOp((root,), "none"),
             ]
         )  # fmt: skip
-        assert done[0] is None and done[1].value == {"n": 1} and done[4] is None
-        assert "old" in [item.key for item in done[2]] and [tuple(ns) for ns in done[3]] == [(root,)]
+        assert results[0] is None and results[1].value == {"n": 1} and results[4] is None
+        assert "old" in [item.key for item in results[2]] and [tuple(ns) for ns in results[3]] == [(root,)]
         assert calls.get((root,), "new").value == {"n": 2}
 
     def test_the_last_write_of_a_batch_stays(self, calls: Calls, root: str) -> None:
@@ -355,9 +355,9 @@ class SemanticSearchConformance(_Suite):
     def test_the_nearest_comes_first_and_scores_fall(self, calls: Calls, root: str) -> None:
         for key, text in (("near", "aaab"), ("middle", "aabb"), ("far", "zzzz")):
             calls.put((root, key), key, {"text": text})
-        found = calls.search((root,), query="aaab")
-        assert found[0].key == "near" and found[0].score is not None
-        scores = [item.score for item in found if item.score is not None]
+        items = calls.search((root,), query="aaab")
+        assert items[0].key == "near" and items[0].score is not None
+        scores = [item.score for item in items if item.score is not None]
         assert scores == sorted(scores, reverse=True)
 
     def test_a_query_stays_below_its_prefix_and_its_filter(self, calls: Calls, root: str) -> None:

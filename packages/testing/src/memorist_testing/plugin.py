@@ -80,8 +80,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Run an `async def` test with the `run` fixture, or with asyncio.run if it has none."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
-    wanted = inspect.signature(pyfuncitem.obj).parameters
-    given = {name: pyfuncitem.funcargs[name] for name in wanted if name in pyfuncitem.funcargs}
+    parameters = inspect.signature(pyfuncitem.obj).parameters
+    arguments = {name: pyfuncitem.funcargs[name] for name in parameters if name in pyfuncitem.funcargs}
     run = cast(Run, pyfuncitem.funcargs.get("run", asyncio.run))
-    run(pyfuncitem.obj(**given))
+    run(pyfuncitem.obj(**arguments))
     return True

@@ -29,8 +29,8 @@ from .plugin import Run
 from .samples import NOW, SECOND
 
 PROGRAMS = 4000 if os.environ.get("MEMORIST_SOAK") else 150
-LENGTH = 40
-FAR = NOW + 10**6 * SECOND
+PROGRAM_LENGTH = 40
+FAR_FUTURE = NOW + 10**6 * SECOND
 ORG = f"p{uuid.uuid4().hex[:10]}"
 """An org for this process only, because several processes may test one server."""
 
@@ -45,28 +45,28 @@ class StoreProperties:
         run(store.open())
         try:
             for seed in range(PROGRAMS):
-                failing = difference(store, reference, run, seed, range(LENGTH))
+                failing = difference(store, reference, run, seed, range(PROGRAM_LENGTH))
                 if failing is not None:
                     raise AssertionError(_smallest(store, reference, run, seed, failing))
         finally:
             run(store.close())
 
 
-def difference(store: Store, reference: Store, run: Run, seed: int, kept: Any) -> str | None:
+def difference(store: Store, reference: Store, run: Run, seed: int, positions: Any) -> str | None:
     """Return the first difference between two stores as text, or None if there is none. Run only the operations to
     keep.
     """
     # Each program begins with an empty org and nothing of other tests left to purge, so that all are equally fast.
     for each, way in ((store, run), (reference, run_blocking)):
         way(each.apply([DeleteRange(kind, (ORG,)) for kind in kinds()], now=NOW))
-        while any(way(each.purge(now=FAR)).values()):
+        while any(way(each.purge(now=FAR_FUTURE)).values()):
             pass
-    return _parting(store, reference, run, seed, ORG, kept)
+    return _parting(store, reference, run, seed, ORG, positions)
 
 
-def _parting(store: Store, reference: Store, run: Run, seed: int, org: str, kept: Any) -> str | None:
-    program = Dice(seed, org).program(LENGTH)
-    for operation in (program[n] for n in kept):
+def _parting(store: Store, reference: Store, run: Run, seed: int, org: str, positions: Any) -> str | None:
+    program = Dice(seed, org).program(PROGRAM_LENGTH)
+    for operation in (program[n] for n in positions):
         expected, answered = run_blocking(outcome(reference, operation)), run(outcome(store, operation))
         if expected != answered:
             return f"{operation}\n  reference: {expected}\n  this store: {answered}"
@@ -79,14 +79,14 @@ def _parting(store: Store, reference: Store, run: Run, seed: int, org: str, kept
 
 def _smallest(store: Store, reference: Store, run: Run, seed: int, failing: str) -> str:
     """Return the shortest failing program, by leaving out operations one by one as long as it still fails."""
-    kept = list(range(LENGTH))
-    for n in range(LENGTH):
-        fewer = [i for i in kept if i != n]
-        found = difference(store, reference, run, seed, fewer)
-        if found is not None:
-            kept, failing = fewer, found
-    program = Dice(seed, "org").program(LENGTH)
-    return f"seed {seed}:\n" + "\n".join(f"  {program[n]}" for n in kept) + f"\nparts at {failing}"
+    positions = list(range(PROGRAM_LENGTH))
+    for n in range(PROGRAM_LENGTH):
+        fewer = [i for i in positions if i != n]
+        mismatch = difference(store, reference, run, seed, fewer)
+        if mismatch is not None:
+            positions, failing = fewer, mismatch
+    program = Dice(seed, "org").program(PROGRAM_LENGTH)
+    return f"seed {seed}:\n" + "\n".join(f"  {program[n]}" for n in positions) + f"\nparts at {failing}"
 
 
 async def outcome(store: Store, operation: Operation) -> Any:

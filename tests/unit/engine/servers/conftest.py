@@ -19,7 +19,7 @@ def runtime() -> Runtime:
 def store(request: pytest.FixtureRequest, runtime: Runtime) -> Iterator[Store]:
     server = request.getfixturevalue(f"{request.param}_server")
     kind = PostgresStore if request.param == "postgres" else RedisStore
-    made: Store = kind(server.url, runtime=runtime)
-    run_blocking(made.open())
-    yield made
-    run_blocking(made.close())
+    opened: Store = kind(server.url, runtime=runtime)
+    run_blocking(opened.open())
+    yield opened
+    run_blocking(opened.close())

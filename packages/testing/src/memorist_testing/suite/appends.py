@@ -23,16 +23,18 @@ class Appends:
 
     async def test_sequence_numbers_are_dense_from_one(self, store: Store, org: str) -> None:
         await store.apply([Put(thread(org))], now=NOW)
-        done = [(await store.apply([append(org, *texts)], now=NOW))[0] for texts in (("a",), ("b", "c", "d"), ("e",))]
-        assert done == [Appended(1, 1), Appended(2, 3), Appended(5, 1)]
+        results = [
+            (await store.apply([append(org, *texts)], now=NOW))[0] for texts in (("a",), ("b", "c", "d"), ("e",))
+        ]
+        assert results == [Appended(1, 1), Appended(2, 3), Appended(5, 1)]
         assert await sequence(store, org) == [(1, "a"), (2, "b"), (3, "c"), (4, "d"), (5, "e")]
 
     async def test_an_append_moves_its_thread_on(self, store: Store, org: str) -> None:
         await store.apply([Put(thread(org, title="x", metadata={"a": 1}))], now=NOW)
         await store.apply([append(org, "a", "b", at=later(5))], now=NOW)
         await store.apply([append(org, "c", at=later(6))], now=NOW)
-        found = await store.get(Thread, (org, "t"), now=NOW)
-        assert found == msgspec.structs.replace(
+        row = await store.get(Thread, (org, "t"), now=NOW)
+        assert row == msgspec.structs.replace(
             thread(org, title="x", metadata={"a": 1}), length=3, tokens=3, version=3, updated_at=later(6)
         )
 
@@ -40,14 +42,14 @@ class Appends:
         await store.apply([Put(thread(org))], now=NOW)
         messages = (message(org, "a", tokens=7), message(org, "b", tokens=None))
         await store.apply([Append(org, "t", messages, WHEN)], now=NOW)
-        found = await store.get(Thread, (org, "t"), now=NOW)
-        kept = await store.scan(Scan(Message, (org, "t")), now=NOW)
-        assert found is not None and found.tokens == 7
-        assert [item.tokens for item in kept] == [7, None]
+        row = await store.get(Thread, (org, "t"), now=NOW)
+        stored = await store.scan(Scan(Message, (org, "t")), now=NOW)
+        assert row is not None and row.tokens == 7
+        assert [item.tokens for item in stored] == [7, None]
 
     async def test_a_thread_and_its_first_messages_can_be_made_together(self, store: Store, org: str) -> None:
-        done = await store.apply([Put(thread(org)), append(org, "a"), append(org, "b", "c")], now=NOW)
-        assert done == [Stored(1, WHEN), Appended(1, 1), Appended(2, 2)]
+        results = await store.apply([Put(thread(org)), append(org, "a"), append(org, "b", "c")], now=NOW)
+        assert results == [Stored(1, WHEN), Appended(1, 1), Appended(2, 2)]
         assert await sequence(store, org) == [(1, "a"), (2, "b"), (3, "c")]
 
     async def test_appending_to_no_thread_is_not_found(self, store: Store, org: str) -> None:
@@ -73,13 +75,13 @@ class Appends:
 
     async def test_a_key_seen_before_skips_its_own_append_alone(self, store: Store, org: str) -> None:
         await store.apply([Put(thread(org)), append(org, "a", key="once"), Put(entry(org, value=1))], now=NOW)
-        done = await store.apply(
+        results = await store.apply(
             [Put(entry(org, value=2)), append(org, "b", key="once"), append(org, "c"), append(org, "d", key="new")],
             now=NOW,
         )
-        assert done == [Stored(2, WHEN), Appended(1, 1, replayed=True), Appended(2, 1), Appended(3, 1)]
-        found = await store.get(StateEntry, (org, "global", "k"), now=NOW)
-        assert found is not None and found.value == 2
+        assert results == [Stored(2, WHEN), Appended(1, 1, replayed=True), Appended(2, 1), Appended(3, 1)]
+        row = await store.get(StateEntry, (org, "global", "k"), now=NOW)
+        assert row is not None and row.value == 2
         assert await sequence(store, org) == [(1, "a"), (2, "c"), (3, "d")]
 
     async def test_a_batch_that_is_refused_uses_up_no_key(self, store: Store, org: str) -> None:
@@ -110,8 +112,8 @@ class Appends:
     async def test_each_of_several_keys_that_were_seen_answers(self, store: Store, org: str) -> None:
         await store.apply([Put(thread(org)), append(org, "a", key="one")], now=NOW)
         await store.apply([append(org, "b", key="two")], now=NOW)
-        done = await store.apply([append(org, "b", key="two"), append(org, "a", key="one")], now=NOW)
-        assert done == [Appended(2, 1, replayed=True), Appended(1, 1, replayed=True)]
+        results = await store.apply([append(org, "b", key="two"), append(org, "a", key="one")], now=NOW)
+        assert results == [Appended(2, 1, replayed=True), Appended(1, 1, replayed=True)]
 
     async def test_an_odd_key_replays_only_itself(self, store: Store, org: str) -> None:
         await store.apply([Put(thread(org))], now=NOW)
@@ -124,16 +126,16 @@ class Appends:
         await store.apply([Put(thread(org))], now=NOW)
         stray = msgspec.structs.replace(message(f"{org}-other", "x", thread="elsewhere"), seq=99)
         assert await store.apply([Append(org, "t", (stray,), WHEN)], now=NOW) == [Appended(1, 1)]
-        found = await store.get(Message, (org, "t", 1), now=NOW)
-        assert found is not None and (found.org, found.thread, found.seq, found.content) == (org, "t", 1, "x")
+        stored = await store.get(Message, (org, "t", 1), now=NOW)
+        assert stored is not None and (stored.org, stored.thread, stored.seq, stored.content) == (org, "t", 1, "x")
         assert await store.scan(Scan(Message, (f"{org}-other",)), now=NOW) == []
 
     async def test_messages_expire_with_their_thread(self, store: Store, org: str) -> None:
         ends = later(60)
         await store.apply([Put(thread(org, expires_at=ends))], now=NOW)
         assert await store.apply([append(org, "a")], now=NOW) == [Appended(1, 1, expires_at=ends)]
-        found = await store.get(Message, (org, "t", 1), now=NOW)
-        assert found is not None and found.expires_at == ends
+        stored = await store.get(Message, (org, "t", 1), now=NOW)
+        assert stored is not None and stored.expires_at == ends
 
     async def test_the_last_messages_are_read_from_the_end(self, store: Store, org: str) -> None:
         await store.apply([Put(thread(org)), append(org, *map(str, range(1, 121)))], now=NOW)
@@ -151,7 +153,7 @@ class Appends:
     async def test_threads_number_apart(self, store: Store, org: str) -> None:
         ids = ADVERSARIAL[:30]
         await store.apply([Put(thread(org, id)) for id in ids], now=NOW)
-        done = await store.apply([append(org, id, thread=id) for id in ids for _ in range(2)], now=NOW)
-        assert [appended(item).first for item in done] == [1, 2] * len(ids)
+        results = await store.apply([append(org, id, thread=id) for id in ids for _ in range(2)], now=NOW)
+        assert [appended(item).first for item in results] == [1, 2] * len(ids)
         for id in ids:
             assert await sequence(store, org, id) == [(1, id), (2, id)]

@@ -143,12 +143,12 @@ class BatchTests:
             learning = await batch.learnings.add("Prefers tea", user="ada")
             await batch.learnings.add("prefers TEA", user="ada")
             assert (await batch.learnings.get(learning.id, user="ada")).confidence > 0.5
-            assert [one.content for one in await batch.learnings.list(user="ada")] == ["Prefers tea"]
+            assert [item.content for item in await batch.learnings.list(user="ada")] == ["Prefers tea"]
             await batch.learnings.add("Prefers coffee", user="ada")
             assert await batch.learnings.delete(learning.id, user="ada") is True
             assert await batch.learnings.delete(learning.id, user="ada") is False
             assert await memory.learnings.list(user="ada") == []
-        assert [one.content for one in await memory.learnings.list(user="ada")] == ["Prefers coffee"]
+        assert [item.content for item in await memory.learnings.list(user="ada")] == ["Prefers coffee"]
 
     async def test_a_batch_reads_its_own_working_memory(self, memory: Any) -> None:
         async with memory.batch() as batch:
@@ -180,7 +180,7 @@ class BatchTests:
         async with memory.batch() as batch:
             document = await batch.documents.add("global", "# Head\n\nA sentence.", id="page")
             assert (await batch.documents.get("global", "page")).text == document.text
-            assert [one.id for one in await batch.documents.list("global")] == ["page"]
+            assert [item.id for item in await batch.documents.list("global")] == ["page"]
             assert await memory.documents.list("global") == []
         assert (await memory.documents.get("global", "page")).text == document.text
 

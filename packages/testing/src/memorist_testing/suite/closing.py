@@ -25,13 +25,15 @@ class ClosingTests:
             if runtime.blocking:
                 in_threads(shared, ended, runtime)
             else:
-                await runtime.gather([closed(shared, runtime), *(used(shared, ended, runtime) for _ in range(USERS))])
+                await runtime.gather(
+                    [close_soon(shared, runtime), *(use_until_closed(shared, ended, runtime) for _ in range(USERS))]
+                )
             assert [type(error) for error in ended if not isinstance(error, MemoristError)] == []
             assert len(ended) == USERS
         assert len(await memory.facts.list("global")) == FACTS
 
 
-async def used(
+async def use_until_closed(
     memory: Any, ended: list[BaseException], runtime: Runtime, begun: Callable[[], Any] = lambda: None
 ) -> None:
     """Read and write until the memory refuses."""
@@ -46,7 +48,7 @@ async def used(
         ended.append(error)
 
 
-async def closed(memory: Any, runtime: Runtime) -> None:
+async def close_soon(memory: Any, runtime: Runtime) -> None:
     """Close the memory soon."""
     await runtime.sleep(0.05)
     await memory.close()
@@ -56,7 +58,8 @@ def in_threads(memory: Any, ended: list[BaseException], runtime: Runtime) -> Non
     """Use a blocking memory in several threads, and close it in this one."""
     busy = threading.Barrier(USERS + 1, timeout=60)
     users = [
-        threading.Thread(target=lambda: run_blocking(used(memory, ended, runtime, busy.wait))) for _ in range(USERS)
+        threading.Thread(target=lambda: run_blocking(use_until_closed(memory, ended, runtime, busy.wait)))
+        for _ in range(USERS)
     ]
     for user in users:
         user.start()

@@ -24,10 +24,10 @@ class Concurrency:
         async def writer(n: int) -> list[int]:
             return [appended((await store.apply([append(org, f"{n}-{i}")], now=NOW))[0]).first for i in range(25)]
 
-        given = await together([_bound(writer, n) for n in range(8)])
-        assert sorted(seq for numbers in given for seq in numbers) == list(range(1, 201))
-        kept = {item.seq: item.content for item in await store.scan(Scan(Message, (org, "t")), now=NOW)}
-        assert kept == {seq: f"{n}-{i}" for n, numbers in enumerate(given) for i, seq in enumerate(numbers)}
+        batches = await together([_bound(writer, n) for n in range(8)])
+        assert sorted(seq for numbers in batches for seq in numbers) == list(range(1, 201))
+        contents = {item.seq: item.content for item in await store.scan(Scan(Message, (org, "t")), now=NOW)}
+        assert contents == {seq: f"{n}-{i}" for n, numbers in enumerate(batches) for i, seq in enumerate(numbers)}
 
     async def test_counters_lose_no_increment(self, store: Store, org: str, together: Together) -> None:
         async def count() -> list[ChangeResult]:
@@ -40,28 +40,28 @@ class Concurrency:
         await store.apply([Put(entry(org, value=0))], now=NOW)
 
         async def add_ten() -> None:
-            done = 0
-            while done < 10:
-                held = await store.get(StateEntry, (org, *K), now=NOW)
-                assert held is not None
+            added = 0
+            while added < 10:
+                row = await store.get(StateEntry, (org, *K), now=NOW)
+                assert row is not None
                 try:
                     await store.apply(
-                        [Expect(StateEntry, (org, *K), held.version), Put(entry(org, value=held.value + 1))], now=NOW
+                        [Expect(StateEntry, (org, *K), row.version), Put(entry(org, value=row.value + 1))], now=NOW
                     )
                 except Conflict:
                     continue
-                done += 1
+                added += 1
 
         await together([add_ten] * 6)
-        held = await store.get(StateEntry, (org, *K), now=NOW)
-        assert held is not None and (held.value, held.version) == (60, 61)
+        row = await store.get(StateEntry, (org, *K), now=NOW)
+        assert row is not None and (row.value, row.version) == (60, 61)
 
     async def test_one_of_many_makes_the_absent_row(self, store: Store, org: str, together: Together) -> None:
         async def make(n: int) -> Any:
             return (await store.apply([Put(entry(org, value=n), absent=True)], now=NOW))[0]
 
-        done = await together([_bound(make, n) for n in range(16)])
-        assert sum(item is not None for item in done) == 1
+        results = await together([_bound(make, n) for n in range(16)])
+        assert sum(item is not None for item in results) == 1
 
     async def test_the_same_key_at_once_appends_once(self, store: Store, org: str, together: Together) -> None:
         await store.apply([Put(thread(org))], now=NOW)
@@ -69,11 +69,11 @@ class Concurrency:
         async def send() -> Any:
             return (await store.apply([append(org, "a", "b", key="once"), Increment(entry(org))], now=NOW))[0]
 
-        done = await together([send] * 16)
-        assert [item.first for item in done] == [1] * 16
-        assert sum(not item.replayed for item in done) == 1
-        held = await store.get(StateEntry, (org, *K), now=NOW)
-        assert held is not None and held.value == 16  # the other changes are done each time
+        results = await together([send] * 16)
+        assert [item.first for item in results] == [1] * 16
+        assert sum(not item.replayed for item in results) == 1
+        row = await store.get(StateEntry, (org, *K), now=NOW)
+        assert row is not None and row.value == 16  # the other changes are done each time
 
     async def test_readers_see_whole_batches_and_dense_prefixes(
         self, store: Store, org: str, together: Together
@@ -88,8 +88,8 @@ class Concurrency:
         async def read() -> int:
             bad = 0
             for _ in range(15):
-                seen = [item.seq for item in await store.scan(Scan(Message, (org, "t")), now=NOW)]
-                bad += seen != list(range(1, len(seen) + 1)) or len(seen) % 3 != 0
+                numbers = [item.seq for item in await store.scan(Scan(Message, (org, "t")), now=NOW)]
+                bad += numbers != list(range(1, len(numbers) + 1)) or len(numbers) % 3 != 0
             return bad
 
         assert sum(await together([write, read, write, read, read])) == 0

@@ -11,7 +11,7 @@ from memorist.errors import Conflict, InvalidNamespace, InvalidValue, NotFound, 
 from memorist.scope import Namespace
 from memorist.testing.clock import FakeClock
 
-from .inputs import KEPT, REFUSED, exact
+from .inputs import ACCEPTED_VALUES, REFUSED_VALUES, exact
 
 NS = "user:ada"
 
@@ -20,10 +20,10 @@ class FactTests:
     """Facts."""
 
     async def test_a_fact_is_read_as_it_was_set(self, memory: Any, clock: FakeClock) -> None:
-        made = await memory.facts.set(NS, "home", {"city": "Rome"}, confidence=0.8, source="t#1")
-        assert (made.value, made.confidence, made.source, made.version) == ({"city": "Rome"}, 0.8, "t#1", 1)
-        assert (made.created_at, made.actor, made.status, made.namespace) == (clock(), "user", "active", NS)
-        assert await memory.facts.get(NS, "home") == made
+        fact = await memory.facts.set(NS, "home", {"city": "Rome"}, confidence=0.8, source="t#1")
+        assert (fact.value, fact.confidence, fact.source, fact.version) == ({"city": "Rome"}, 0.8, "t#1", 1)
+        assert (fact.created_at, fact.actor, fact.status, fact.namespace) == (clock(), "user", "active", NS)
+        assert await memory.facts.get(NS, "home") == fact
         assert await memory.facts.get(NS, "work") is None
 
     async def test_a_namespace_may_be_text_or_built(self, memory: Any) -> None:
@@ -131,8 +131,8 @@ class FactTests:
             await memory.facts.reject(NS, "nothing")
 
     async def test_many_are_set_together_or_not_at_all(self, memory: Any) -> None:
-        made = await memory.facts.set_many(NS, {"a": 1, "b": [2]})
-        assert [(fact.key, fact.value, fact.version) for fact in made] == [("a", 1, 1), ("b", [2], 1)]
+        facts = await memory.facts.set_many(NS, {"a": 1, "b": [2]})
+        assert [(fact.key, fact.value, fact.version) for fact in facts] == [("a", 1, 1), ("b", [2], 1)]
         with pytest.raises(InvalidValue):
             await memory.facts.set_many(NS, {"c": 1, "d": float("nan")})
         assert await memory.facts.get(NS, "c") is None
@@ -152,14 +152,14 @@ class FactTests:
 
     async def test_facts_come_back_exactly(self, memory: Any) -> None:
         changed = []
-        for name, value in KEPT.items():
+        for name, value in ACCEPTED_VALUES.items():
             await memory.facts.set(NS, name, value)
             if exact((await memory.facts.get(NS, name)).value) != exact(value):
                 changed.append(name)
         assert changed == []
 
     async def test_values_that_cannot_come_back_are_refused(self, memory: Any) -> None:
-        for value, error in REFUSED.values():
+        for value, error in REFUSED_VALUES.values():
             with pytest.raises(error):
                 await memory.facts.set(NS, "k", value)
             with pytest.raises(error):
@@ -282,14 +282,14 @@ class FactTests:
 
     async def test_a_fact_is_found_by_the_fields_that_were_chosen(self, memory: Any) -> None:
         value = {"title": "Orchards", "notes": [{"text": "persimmons"}, {"text": "quinces"}], "secret": "walnuts"}
-        made = await memory.facts.set(NS, "doc-1", value, index=["title", "notes.text"])
-        assert made.indexed == ["title", "notes.text"]
-        for words, found in (("quinces", 1), ("orchards", 1), ("walnuts", 0)):
+        fact = await memory.facts.set(NS, "doc-1", value, index=["title", "notes.text"])
+        assert fact.indexed == ["title", "notes.text"]
+        for words, count in (("quinces", 1), ("orchards", 1), ("walnuts", 0)):
             hits = await memory.recall(words, namespaces=[NS], min_score=0.2)
-            assert len(hits) == found, words
+            assert len(hits) == count, words
         assert "walnuts" in (await memory.recall("quinces", namespaces=[NS]))[0].text
         corrected = await memory.facts.correct(NS, "doc-1", {**value, "title": "Gardens"})
-        assert corrected.indexed == made.indexed
+        assert corrected.indexed == fact.indexed
         assert await memory.recall("walnuts", namespaces=[NS], min_score=0.2) == []
         for bad in ([], "title", [3]):
             with pytest.raises(UsageError):

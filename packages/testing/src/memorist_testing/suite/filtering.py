@@ -83,12 +83,12 @@ class FilterDice:
 
     def entry_filter(self) -> tuple[dict[str, Any], EntryFilter, int]:
         """Return a filter for a search, the part of it that a user writes, and a limit."""
-        given = self.filter() if self._random.random() < 0.9 else {}
+        where = self.filter() if self._random.random() < 0.9 else {}
         kinds = self._random.choice((None, None, ("message",), ("fact", "document"), ()))
         after, before = (
             NOW + self._random.randrange(60) * SECOND if self._random.random() < 0.2 else None for _ in range(2)
         )
-        return given, EntryFilter(kinds, after, before, parse_filter(given)), self._random.choice((1, 5, 40))
+        return where, EntryFilter(kinds, after, before, parse_filter(where)), self._random.choice((1, 5, 40))
 
     def _path(self) -> str:
         more = self._random.choice(((), (), ("b",), ("0",), ("1", "v"), ("-1",), ("\u0000",), ("v", "0", "w")))
@@ -117,8 +117,8 @@ def _rows(dice: FilterDice, org: str) -> Iterator[Record]:
         sources = tuple(f"t#{n}" for n in range(number % 3))
         yield fact(org, f"k{number}", dice.value(), sources=sources, confidence=number % 2 / 2 + 0.1)
     for number in range(20):
-        found = dice.value(3)
-        yield thread(org, f"t{number}", metadata=found if isinstance(found, dict) else {"v": found})
+        metadata = dice.value(3)
+        yield thread(org, f"t{number}", metadata=metadata if isinstance(metadata, dict) else {"v": metadata})
 
 
 class Filtering:
@@ -137,12 +137,12 @@ class Filtering:
 
 def _entries(dice: FilterDice, org: str) -> Iterator[Entry]:
     for number in range(60):
-        found, vector = dice.value(), bytes([0, 0, 128, 63, *(dice.byte() for _ in range(8))])
+        metadata, vector = dice.value(), bytes([0, 0, 128, 63, *(dice.byte() for _ in range(8))])
         yield Entry(
             org=org, ns="global", kind=("message", "fact", "document")[number % 3], parent="t", id=f"t#{number}",
             terms=" ".join(sorted({dice.word() for _ in range(3)})), context_terms=dice.word(),
             role=("user", None)[number % 2], confidence=number % 2 / 2 + 0.1, source=(None, f"t#{number}")[number % 2],
-            metadata=found if isinstance(found, dict) else {"v": found}, embedder="e", vector=vector,
+            metadata=metadata if isinstance(metadata, dict) else {"v": metadata}, embedder="e", vector=vector,
             created_at=later(number),
         )  # fmt: skip
 
@@ -159,29 +159,31 @@ async def compare_searches(store: Store, org: str, seed: int, count: int) -> Non
     for search in searches:
         assert len(await search(limit=1000)) > 20
         for _ in range(count):
-            given, only, limit = dice.entry_filter()
-            every = [_entry(one) for one in await search(limit=1000, only=EntryFilter(only.kinds))]
-            found = [_entry(one) for one in await search(limit=limit, only=only)]
-            wanted = [entry.id for entry in every if only.allows(entry)][:limit]
-            assert [entry.id for entry in found] == wanted, f"{given!a} {only.kinds} limit {limit}, seed {seed}"
+            where, only, limit = dice.entry_filter()
+            every = [_entry(match) for match in await search(limit=1000, only=EntryFilter(only.kinds))]
+            entries = [_entry(match) for match in await search(limit=limit, only=only)]
+            expected = [entry.id for entry in every if only.allows(entry)][:limit]
+            assert [entry.id for entry in entries] == expected, f"{where!a} {only.kinds} limit {limit}, seed {seed}"
 
 
-def _entry(one: Any) -> Entry:
-    return one if isinstance(one, Entry) else one[0]
+def _entry(match: Any) -> Entry:
+    return match if isinstance(match, Entry) else match[0]
 
 
 async def compare_filters(store: Store, org: str, seed: int, count: int) -> None:
     """Write the same rows to a store and to the reference store, and compare the same scans of both."""
     dice, reference = FilterDice(seed), MemoryStore()
     rows = [Put(row) for row in _rows(dice, org)]
-    said = tuple(
+    messages = tuple(
         message(org, dice.value(), thread="t0", extra={"v": dice.value()}, pinned=n % 2 == 0) for n in range(20)
     )
-    for one in (reference, store):
-        await one.apply([*rows, Append(org, "t0", said, WHEN)], now=NOW)
+    for target in (reference, store):
+        await target.apply([*rows, Append(org, "t0", messages, WHEN)], now=NOW)
     for _ in range(count):
-        given, page = dice.filter(), dice.page()
+        where, page = dice.filter(), dice.page()
         for kind, prefix in ((Fact, (org, "global")), (Thread, (org,)), (Message, (org, "t0"))):
-            scan = Scan(kind, prefix, where=parse_filter(given), **page)
-            found, expected = [[row.row_key for row in await one.scan(scan, now=NOW)] for one in (store, reference)]
-            assert found == expected, f"{kind.__name__} {given!a} {page}, seed {seed}"
+            scan = Scan(kind, prefix, where=parse_filter(where), **page)
+            actual, expected = [
+                [row.row_key for row in await target.scan(scan, now=NOW)] for target in (store, reference)
+            ]
+            assert actual == expected, f"{kind.__name__} {where!a} {page}, seed {seed}"

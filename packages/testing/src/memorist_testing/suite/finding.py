@@ -12,7 +12,7 @@ from memorist.errors import InvalidFilter, InvalidNamespace, UsageError
 from memorist.testing.clock import FakeClock
 
 NS = "user:ada"
-OTHER = "workflow:garden"
+OTHER_NS = "workflow:garden"
 FILTERS: list[tuple[dict[str, Any], set[str]]] = [
     ({"age": {"$eq": 9}}, {"dog"}),
     ({"age": {"$gt": 9}}, {"cat"}),
@@ -42,18 +42,18 @@ class FindingTests:
         await memory.threads.create(NS, id="talk")
         await memory.facts.set(NS, "location", "London")
         assert [hit.text for hit in await memory.recall("Where is the location?", namespaces=NS, kinds=["fact"])]
-        for said, now in (("Actually, I live in Lisbon now.", "Lisbon"), ("Budget stays; so does the cat.", "Porto")):
+        for text, now in (("Actually, I live in Lisbon now.", "Lisbon"), ("Budget stays; so does the cat.", "Porto")):
             clock.advance(3600)
-            await memory.threads.append("talk", {"role": "user", "content": said})
+            await memory.threads.append("talk", {"role": "user", "content": text})
             clock.advance(3600)
             await memory.facts.set(NS, "location", now)
-        found = await memory.recall("Where do I live? What is my location?", namespaces=NS)
-        fact = next(hit for hit in found if hit.kind == "fact")
+        hits = await memory.recall("Where do I live? What is my location?", namespaces=NS)
+        fact = next(hit for hit in hits if hit.kind == "fact")
         assert (fact.text, fact.superseded_by) == ("Lives in Porto", None)
         assert fact.created_at == (await memory.facts.get(NS, "location")).updated_at
 
     async def test_only_a_newer_version_of_the_same_fact_marks_a_hit_whatever_the_words_say(self, memory: Any) -> None:
-        said = [
+        messages = [
             ("user", "I live in Oslo, near the old harbour."),
             ("assistant", "Oslo near the old harbour, noted."),
             ("user", "We no longer live with plants: we moved house plants to the balcony in Oslo."),
@@ -61,7 +61,7 @@ class FindingTests:
             ("user", "The harbour budget is 32,500 now."),
         ]
         await memory.threads.create(NS, id="t")
-        receipts = await memory.threads.append("t", *({"role": role, "content": text} for role, text in said))
+        receipts = await memory.threads.append("t", *({"role": role, "content": text} for role, text in messages))
         hits = await memory.recall("Oslo harbour budget", namespaces=NS, top_k=2)
         assert len(hits) == 2 and [hit.superseded_by for hit in hits] == [None, None]
         await memory.facts.set(NS, "city", "Oslo", source=receipts[0].message.id)
@@ -82,15 +82,15 @@ class FindingTests:
     async def test_kinds_and_namespaces_limit_what_is_found(self, memory: Any) -> None:
         await memory.threads.append("t", "A persimmon fell.", create=NS)
         await memory.facts.set(NS, "tree", "persimmon")
-        await memory.documents.add(OTHER, "How to prune a persimmon.", title="Pruning")
+        await memory.documents.add(OTHER_NS, "How to prune a persimmon.", title="Pruning")
         await memory.scope(user="ada").learnings.add("likes persimmon jam")
-        for kinds, found in (
+        for kinds, expected in (
             (None, {"message", "fact", "document", "learning"}), ("fact", {"fact"}),
             (["message", "document"], {"message", "document"}), (["learning"], {"learning"}),
         ):  # fmt: skip
-            assert {hit.kind for hit in await memory.recall("persimmon", kinds=kinds)} == found
-        for spaces, found in ((OTHER, {OTHER}), ([NS, OTHER], {NS, OTHER}), ("workflow:*", {OTHER})):
-            assert {hit.namespace for hit in await memory.recall("persimmon", namespaces=spaces)} == found
+            assert {hit.kind for hit in await memory.recall("persimmon", kinds=kinds)} == expected
+        for spaces, expected in ((OTHER_NS, {OTHER_NS}), ([NS, OTHER_NS], {NS, OTHER_NS}), ("workflow:*", {OTHER_NS})):
+            assert {hit.namespace for hit in await memory.recall("persimmon", namespaces=spaces)} == expected
         with pytest.raises(UsageError):
             await memory.recall("persimmon", kinds=["vegetable"])
         with pytest.raises(InvalidNamespace):
@@ -122,33 +122,33 @@ class FindingTests:
         between = await memory.recall("persimmon", namespaces=NS, after=times[0].isoformat(), before=times[2])
         assert [hit.id for hit in between] == ["t#2"]
 
-    @pytest.mark.parametrize(("where", "found"), FILTERS, ids=[str(where) for where, _ in FILTERS])
-    async def test_a_filter_reads_metadata_and_values(self, memory: Any, where: Any, found: set[str]) -> None:
+    @pytest.mark.parametrize(("where", "expected"), FILTERS, ids=[str(where) for where, _ in FILTERS])
+    async def test_a_filter_reads_metadata_and_values(self, memory: Any, where: Any, expected: set[str]) -> None:
         for name, fields in ANIMALS.items():
             await memory.facts.set(NS, name, {"name": name, **fields})
-            said = {"role": "user", "content": f"An animal called {name}.", "metadata": {"name": name, **fields}}
-            await memory.threads.append("t", said, create=NS)
-            await memory.documents.add(OTHER, f"About an animal: the {name}.", title=name, metadata=fields)
+            message = {"role": "user", "content": f"An animal called {name}.", "metadata": {"name": name, **fields}}
+            await memory.threads.append("t", message, create=NS)
+            await memory.documents.add(OTHER_NS, f"About an animal: the {name}.", title=name, metadata=fields)
         await memory.facts.set(NS, "animal", "a heron")
         hits = await memory.recall("animal dog cat heron", where=where, top_k=50)
-        assert {name for name in ANIMALS for hit in hits if name in hit.text} == found
+        assert {name for name in ANIMALS for hit in hits if name in hit.text} == expected
         assert {hit.kind for hit in hits} == {"fact", "message", "document"}
-        assert {fact.key for fact in await memory.facts.list(NS, where=where)} == found
+        assert {fact.key for fact in await memory.facts.list(NS, where=where)} == expected
 
     async def test_a_filter_of_recall_reads_the_fields_that_lists_read(self, memory: Any) -> None:
         for name, fields in ANIMALS.items():
             await memory.facts.set(NS, name, fields, confidence=0.9 if name == "dog" else 0.4)
-            said = {"role": "user", "content": f"An animal called {name}.", "metadata": fields}
-            await memory.threads.append("t", said, create=NS)
+            message = {"role": "user", "content": f"An animal called {name}.", "metadata": fields}
+            await memory.threads.append("t", message, create=NS)
         await memory.facts.set(NS, "bird", "heron")
-        for where, found in (
+        for where, expected in (
             ({"confidence": {"$gt": 0.5}, "key": {"$ne": "bird"}}, {"dog"}), ({"value.age": 10}, {"cat"}),
             ({"value": "heron"}, {"bird"}), ({"key": {"$in": ["bird", "cat"]}}, {"bird", "cat"}),
             ({"value.home.city": {"$exists": False}}, {"bird"}),
         ):  # fmt: skip
             hits = await memory.recall("dog cat bird heron", kinds="fact", where=where)
-            assert {hit.id.partition("/")[2] for hit in hits} == found, where
-            assert {fact.key for fact in await memory.facts.list(NS, where=where)} == found, where
+            assert {hit.id.partition("/")[2] for hit in hits} == expected, where
+            assert {fact.key for fact in await memory.facts.list(NS, where=where)} == expected, where
         [hit] = await memory.recall("animal", kinds="message", where={"metadata.home.city": "Oslo"})
         assert hit.id == "t#2"
         refused: list[dict[str, Any]] = [{"age": {"$near": 9}}, {"$nor": []}, {"age": {"$in": 9}}]
@@ -179,8 +179,8 @@ class FindingTests:
         assert (hit.id, hit.superseded_by) == (f"{NS}/boat", None)
 
     async def test_a_fact_is_not_sent_beside_the_message_it_was_taken_from(self, memory: Any) -> None:
-        said = ("My persimmon tree stands in Porto.", "The persimmon is pruned next Tuesday.", "The persimmon is ill.")
-        await memory.threads.append("t", *said, create=NS)
+        texts = ("My persimmon tree stands in Porto.", "The persimmon is pruned next Tuesday.", "The persimmon is ill.")
+        await memory.threads.append("t", *texts, create=NS)
         await memory.facts.set(NS, "persimmon.place", "Porto", source="t#1")
         await memory.facts.set(NS, "persimmon.pruned", "2040-01-03", source="t#2")
         await memory.facts.set(NS, "persimmon.age", 9, source="t#3")

@@ -12,19 +12,19 @@ from memorist.engine.sessions.assembling import Recall
 NS = "user:ada"
 SECRET = "The harbour gate opens with the blue lever."
 QUESTION = "Which lever opens the harbour gate?"
-TOLD = (
+STATEMENTS = (
     "I repair wooden boats on the west pier in Bergen.", "My sister Ingrid plays the violin in an orchestra.",
     "Our dog Momo is afraid of thunder.", "I baked sourdough with rye flour on Sunday.",
     "The orchard behind our house has nine plum trees.", "I lost my grey scarf on the tram.",
 )  # fmt: skip
 SMALL_TALK = ("hello", "Hi, how are you?", "Good morning!", "Ok, got it. Thanks!", "Bonjour, ça va ?")
-UNKNOWN = (
+UNKNOWN_QUESTIONS = (
     "What is the capital of Mongolia?", "Explain quantum tunnelling in simple words.",
     "Write a function that reverses a linked list.", "How many moons does Jupiter have?",
     "What is the name of the tallest tower behind the old station?",
 )  # fmt: skip
 """Questions about subjects that were never mentioned. One shares a word with a message."""
-KNOWN = {
+KNOWN_ANSWERS = {
     "What is our dog afraid of?": "Momo", "Which instrument does my sister play?": "violin", "plum trees": "orchard",
     "Where did I lose my scarf?": "tram", "sourdough": "rye", "Who repairs boats in Bergen?": "west pier",
 }  # fmt: skip
@@ -33,7 +33,7 @@ KNOWN = {
 async def tell(memory: Any, copies: int) -> None:
     """Say the same few things day after day, along with small talk."""
     for day in range(copies):
-        texts = [f"{text} That was on day {day}." for text in TOLD]
+        texts = [f"{text} That was on day {day}." for text in STATEMENTS]
         await memory.threads.append("t", "Hello!", *texts, "Ok, got it.", create=NS)
 
 
@@ -47,10 +47,10 @@ class FloorTests:
     ) -> None:
         memory = open_memory(embedder=embedder)
         await tell(memory, copies)
-        for question in UNKNOWN:
+        for question in UNKNOWN_QUESTIONS:
             assert await memory.recall(question, namespaces=NS) == [], question
             assert (await memory.context(question, budget=4000)).memory_items == (), question
-        for question, answer in KNOWN.items():
+        for question, answer in KNOWN_ANSWERS.items():
             assert answer in (await memory.recall(question, namespaces=NS))[0].text
         context = await memory.context("What is our dog afraid of?", budget=4000)
         assert "Momo" in context.memory_items[0].text
@@ -89,6 +89,6 @@ class FloorTests:
             await memory.threads.append(f"t{number}", SECRET, "Ok, got it.", QUESTION, create=NS)
         texts = [hit.text for hit in await memory.recall(QUESTION, namespaces=NS)]
         assert texts.count(SECRET) == 1 and "Ok, got it." not in texts
-        for asked in (True, Recall(min_score=0.0)):
-            context = await memory.context(QUESTION, budget=4000, recall=asked)
+        for recall in (True, Recall(min_score=0.0)):
+            context = await memory.context(QUESTION, budget=4000, recall=recall)
             assert [item.text for item in context.memory_items] == [SECRET]

@@ -12,7 +12,7 @@ from memorist.errors import NotFound
 from memorist.kinds import RECORDS
 
 CANARY = "zqxkayak"
-SAID = f"The {CANARY} is under the pier."
+STATEMENT = f"The {CANARY} is under the pier."
 
 
 class ForgettingTests:
@@ -44,19 +44,19 @@ class ForgettingTests:
 
     async def test_a_message_of_a_session_is_forgotten_everywhere(self, memory: Any, scan_table: Any) -> None:
         async with memory.session("talk", user="ada") as talk:
-            await talk.add(SAID, "Noted.")
+            await talk.add(STATEMENT, "Noted.")
             assert (await memory.forget(message="talk#1")).complete
             assert await _tables_with(scan_table, CANARY) == []
 
     async def test_a_redacted_message_of_a_session_is_gone_everywhere(self, memory: Any, scan_table: Any) -> None:
         async with memory.session("talk", user="ada") as talk:
-            await talk.add(SAID, "Noted.")
+            await talk.add(STATEMENT, "Noted.")
             await memory.threads.redact("talk#1")
             assert await _tables_with(scan_table, CANARY) == []
 
     async def test_a_thread_of_a_session_is_forgotten_everywhere(self, memory: Any, scan_table: Any) -> None:
         async with memory.session("talk", user="ada") as talk:
-            await talk.add(SAID, "Noted.")
+            await talk.add(STATEMENT, "Noted.")
             assert (await memory.forget(thread="talk")).complete
             assert await _tables_with(scan_table, CANARY) == []
 
@@ -84,7 +84,7 @@ class ForgettingTests:
         async with memory.session("talk", user="ada", budget=600) as talk:
             for number in range(20):
                 await talk.add(
-                    f"Step {number}: {SAID} It holds {number} paddles and a rope of {number} metres.", "Noted."
+                    f"Step {number}: {STATEMENT} It holds {number} paddles and a rope of {number} metres.", "Noted."
                 )
             await talk.context("Go on.", recall=False)
             fork = await memory.threads.fork("talk", new_id="branch", share="prefix")
@@ -96,7 +96,7 @@ class ForgettingTests:
         async with memory.session("talk", user="ada") as talk:
             await talk.add("Hello.", "Hi.")
             helper = await talk.child("Look under the pier.", id="helper")
-            await helper.add("What is there?", SAID)
+            await helper.add("What is there?", STATEMENT)
             assert (await memory.forget(thread="talk")).complete
             assert await memory.threads.get("helper") is None
             assert await _tables_with(scan_table, CANARY) == []
@@ -107,11 +107,11 @@ class ForgettingTests:
         call = {"id": "c1", "type": "function", "function": {"name": "delegate", "arguments": "{}"}}
         async with memory.session("talk", user="ada") as talk:
             helper = await talk.child("Look under the pier.", id="helper")
-            await helper.add("What is there?", SAID)
+            await helper.add("What is there?", STATEMENT)
             result = await helper.result(f"A {CANARY}.")
             assert result.sources == ("helper#1", "helper#2", "helper#3")
-            asked = {"role": "assistant", "content": None, "tool_calls": [call]}
-            await talk.add("Who is there?", asked, result.message("c1"), "Something.")
+            request = {"role": "assistant", "content": None, "tool_calls": [call]}
+            await talk.add("Who is there?", request, result.message("c1"), "Something.")
             assert {step.id for step in (await memory.why("talk#3")).sources} >= set(result.sources)
             assert (await memory.forget(message="helper#3")).complete
             assert await _tables_with(scan_table, CANARY) == []
@@ -124,7 +124,7 @@ class ForgettingTests:
     ) -> None:
         item: Any = {"type": "compaction", "encrypted_content": f"opaque-{CANARY}"}
         if provider == "anthropic":
-            item = {"role": "assistant", "content": [{**item, "content": SAID, "signature": "s"}]}
+            item = {"role": "assistant", "content": [{**item, "content": STATEMENT, "signature": "s"}]}
         await _talk(memory)
         await memory.threads.append("talk", item, "And now?")
         (part,) = await memory.threads.compactions("talk")
@@ -194,7 +194,7 @@ class ForgettingTests:
         await _talk(memory)
         await memory.threads.fork("talk", new_id="branch")
         await memory.forget(thread="branch")
-        assert [message.text for message in await memory.threads.messages("talk")] == ["Hello.", SAID, "Noted."]
+        assert [message.text for message in await memory.threads.messages("talk")] == ["Hello.", STATEMENT, "Noted."]
 
     async def test_a_user_who_was_forgotten_and_returns_is_remembered(self, open_memory: Any) -> None:
         memory = open_memory(extract="rules")
@@ -314,7 +314,7 @@ class ForgettingTests:
 
 async def _talk(memory: Any) -> None:
     await memory.threads.create("user:ada", id="talk")
-    await memory.threads.append("talk", "Hello.", SAID, {"role": "assistant", "content": "Noted."})
+    await memory.threads.append("talk", "Hello.", STATEMENT, {"role": "assistant", "content": "Noted."})
 
 
 async def _tables_with(scan_table: Any, text: str) -> list[str]:

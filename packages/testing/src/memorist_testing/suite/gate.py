@@ -239,8 +239,8 @@ class GateTests:
         await memory.learnings.add("Write to ada@example.org", user="ada")
         await memory.learnings.add("Prefers tea", user="ada")
         clock.advance(86_400 * 30)
-        shown = {state.rule: state.due for state in (await memory.doctor()).retention}
-        assert shown == {
+        due = {state.rule: state.due for state in (await memory.doctor()).retention}
+        assert due == {
             "message older than 90d": 0,
             "fact (tag trip) older than 10d": 1,
             "learning (email user:*) older than 20d": 1,
@@ -302,13 +302,13 @@ class DerivedGateTests:
             "请不要记住这个：我住在上海。",
             "これは覚えないでください：私は東京に住んでいます。",
         )
-        told = "Ich habe einen Hund namens Rex. Merk dir das: Er ist alt."
-        await memory.wait(await memory.threads.append(TALK, *withheld, told))
+        statement = "Ich habe einen Hund namens Rex. Merk dir das: Er ist alt."
+        await memory.wait(await memory.threads.append(TALK, *withheld, statement))
         assert [fact for fact in await memory.facts.list("user:ada") if fact.key == "location"] == []
         hits = await memory.recall(
             "Kiel Lyon Sevilla Roma Lisboa Gent 上海 東京 Rex", namespaces="user:ada", min_score=0
         )
-        assert {hit.text for hit in hits if hit.kind == "message"} == {told}
+        assert {hit.text for hit in hits if hit.kind == "message"} == {statement}
 
     async def test_derived_personal_data_waits_for_review(self, open_memory: Any) -> None:
         memory = open_memory(extract="rules")

@@ -37,15 +37,15 @@ class ImportTests:
         assert first.added == {"threads": 3, "messages": 50}
         again = await memory.import_from(path, namespace="user:ada")
         assert (again.added, again.known) == ({}, {"threads": 3, "messages": 50})
-        found = [message.text for one in range(3) for message in await memory.threads.messages(f"talk-{one}")]
-        assert sorted(found) == sorted(f"message {number}" for number in range(50))
+        texts = [message.text for number in range(3) for message in await memory.threads.messages(f"talk-{number}")]
+        assert sorted(texts) == sorted(f"message {number}" for number in range(50))
 
     async def test_a_source_that_grew_adds_what_is_new(self, memory: Any, tmp_path: Path) -> None:
         await memory.import_from(_lines(tmp_path / "log.jsonl", 10, 1))
         grown = await memory.import_from(_lines(tmp_path / "log.jsonl", 14, 1))
         assert grown.added == {"messages": 4}
-        found = await memory.threads.messages("talk-0")
-        assert [message.text for message in found] == [f"message {number}" for number in range(14)]
+        messages = await memory.threads.messages("talk-0")
+        assert [message.text for message in messages] == [f"message {number}" for number in range(14)]
 
     async def test_times_ids_and_authors_are_those_of_the_source(self, memory: Any, tmp_path: Path) -> None:
         await memory.import_from(_lines(tmp_path / "log.jsonl", 4, 1), namespace="user:ada")

@@ -24,7 +24,7 @@ def _nested(depth: int) -> Any:
     return value
 
 
-KEPT: dict[str, Any] = {
+ACCEPTED_VALUES: dict[str, Any] = {
     "empty text": "", "empty dict": {}, "empty list": [], "null": None, "true": True, "false": False, "zero": 0,
     "nul": "a\u0000b", "nul in key": {"\u0000": 1},
     "invalid utf-8 read with replace": b"\xff\xfe".decode(errors="replace"),
@@ -44,7 +44,7 @@ KEPT: dict[str, Any] = {
     "slash": "</script>\\/",
 }  # fmt: skip
 
-REFUSED: dict[str, tuple[Any, type[UsageError]]] = {
+REFUSED_VALUES: dict[str, tuple[Any, type[UsageError]]] = {
     "lone surrogate": ("a\ud800", InvalidValue), "lone surrogate inside": ({"a": ["\udfff"]}, InvalidValue),
     "lone surrogate in key": ({"\ud800": 1}, InvalidValue), "nan": (float("nan"), InvalidValue),
     "inf": (float("inf"), InvalidValue),
@@ -70,25 +70,27 @@ class Inputs:
     async def test_values_come_back_exactly(self, store: Store, org: str) -> None:
         changed = []
         await store.apply([Put(thread(org))], now=NOW)
-        for seq, (name, given) in enumerate(KEPT.items(), 1):
-            await store.apply([Put(fact(org, name, given)), Put(entry(org, name, given))], now=NOW)
-            await store.apply([Append(org, "t", (message(org, given, extra={"x": given}),), WHEN)], now=NOW)
-            found = await store.get(Fact, (org, "global", name), now=NOW)
-            held = await store.get(StateEntry, (org, "global", name), now=NOW)
-            said = await store.get(Message, (org, "t", seq), now=NOW)
-            assert found is not None and held is not None and said is not None
-            if {exact(back) for back in (found.value, held.value, said.content, said.extra["x"])} != {exact(given)}:
+        for seq, (name, content) in enumerate(ACCEPTED_VALUES.items(), 1):
+            await store.apply([Put(fact(org, name, content)), Put(entry(org, name, content))], now=NOW)
+            await store.apply([Append(org, "t", (message(org, content, extra={"x": content}),), WHEN)], now=NOW)
+            fact_row = await store.get(Fact, (org, "global", name), now=NOW)
+            state_row = await store.get(StateEntry, (org, "global", name), now=NOW)
+            message_row = await store.get(Message, (org, "t", seq), now=NOW)
+            assert fact_row is not None and state_row is not None and message_row is not None
+            if {
+                exact(back) for back in (fact_row.value, state_row.value, message_row.content, message_row.extra["x"])
+            } != {exact(content)}:
                 changed.append(name)
         assert changed == []
 
     async def test_what_cannot_come_back_is_refused_and_nothing_written(self, store: Store, org: str) -> None:
         await store.apply([Put(thread(org))], now=NOW)
-        for given, error in REFUSED.values():
+        for content, error in REFUSED_VALUES.values():
             for change in (
-                Put(fact(org, value=given)),
-                Put(entry(org, value=given)),
-                Append(org, "t", (message(org, "fine"), message(org, given)), WHEN),
-                Put(thread(org, "t2", metadata={"x": given})),
+                Put(fact(org, value=content)),
+                Put(entry(org, value=content)),
+                Append(org, "t", (message(org, "fine"), message(org, content)), WHEN),
+                Put(thread(org, "t2", metadata={"x": content})),
             ):
                 with pytest.raises(error):
                     await store.apply([Put(entry(org, "before")), change, Put(entry(org, "after"))], now=NOW)
@@ -101,7 +103,7 @@ class Inputs:
         numbers = [0, 1, 5, -3, 0.5, 1e-300, 1e300, sys.float_info.min, 2**53, -0.0]
         messages = tuple(message(org, "x", importance=number) for number in numbers)
         await store.apply([Append(org, "t", messages, WHEN)], now=NOW)
-        back = [said.importance for said in await store.scan(Scan(Message, (org, "t")), now=NOW)]
+        back = [item.importance for item in await store.scan(Scan(Message, (org, "t")), now=NOW)]
         assert {type(number) for number in back} == {float}
         assert back == numbers
 
@@ -121,35 +123,35 @@ class Inputs:
         value = {"list": [1]}
         await store.apply([Put(fact(org, value=value))], now=NOW)
         value["list"].append(2)
-        found = await store.get(Fact, (org, "global", "k"), now=NOW)
-        assert found is not None and found.value == {"list": [1]}
+        row = await store.get(Fact, (org, "global", "k"), now=NOW)
+        assert row is not None and row.value == {"list": [1]}
 
     async def test_the_caller_may_change_a_value_that_was_read(self, store: Store, org: str) -> None:
         await store.apply([Put(fact(org, value={"list": [1]}))], now=NOW)
-        found = await store.get(Fact, (org, "global", "k"), now=NOW)
-        assert found is not None
-        found.value["list"].append(2)
+        row = await store.get(Fact, (org, "global", "k"), now=NOW)
+        assert row is not None
+        row.value["list"].append(2)
         again = await store.get(Fact, (org, "global", "k"), now=NOW)
         assert again is not None and again.value == {"list": [1]}
 
     async def test_history_holds_the_exact_bytes_too(self, store: Store, org: str) -> None:
         awkward = {"b": -0.0, "a": "\u0000\u202e", "": [1.0, 1]}
         await store.apply([Put(fact(org, value=awkward)), Put(fact(org, value=2))], now=NOW)
-        [kept] = await store.scan(Scan(FactVersion, (org,)), now=NOW)
-        assert exact(kept.value) == exact(awkward)
+        [version] = await store.scan(Scan(FactVersion, (org,)), now=NOW)
+        assert exact(version.value) == exact(awkward)
 
     async def test_a_message_of_every_field_comes_back_with_its_extras(self, store: Store, org: str) -> None:
         await store.apply([Put(thread(org))], now=NOW)
         calls = [{"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}]
         extra = {"tool_calls": calls, "x_unknown": {"k": [None]}}
-        told: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "trust": "web",
             "shape": "bare",
             "metadata": {"m": 1},
             "importance": 0.5,
             "pinned": True,
         }
-        said = message(org, None, role="assistant", name="ada", extra=extra, counter="estimate", **told)
-        await store.apply([Append(org, "t", (said,), WHEN)], now=NOW)
+        written = message(org, None, role="assistant", name="ada", extra=extra, counter="estimate", **fields)
+        await store.apply([Append(org, "t", (written,), WHEN)], now=NOW)
         [back] = await store.scan(Scan(Message, (org, "t")), now=NOW)
-        assert back == msgspec.structs.replace(said, seq=1)
+        assert back == msgspec.structs.replace(written, seq=1)

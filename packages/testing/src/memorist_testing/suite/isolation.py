@@ -23,8 +23,8 @@ class Isolation:
                 [Put(entry(name, value=name)), Put(fact(name, value=name)), Put(fact(name, value=name))], now=NOW
             )
         for name in tenants(org):
-            found = await store.get(StateEntry, (name, "global", "k"), now=NOW)
-            assert found is not None and (found.org, found.value) == (name, name)
+            row = await store.get(StateEntry, (name, "global", "k"), now=NOW)
+            assert row is not None and (row.org, row.value) == (name, name)
             assert [item.value for item in await store.scan(Scan(Fact, (name,)), now=NOW)] == [name]
             assert [item.value for item in await store.scan(Scan(FactVersion, (name,)), now=NOW)] == [name]
 
@@ -35,16 +35,16 @@ class Isolation:
         for doomed in names[::9]:
             assert await store.apply([DeleteRange(StateEntry, (doomed,))], now=NOW) == [2]
         for name in names:
-            left = await store.scan(Scan(StateEntry, (name,)), now=NOW)
-            assert len(left) == (0 if name in names[::9] else 2)
+            rows = await store.scan(Scan(StateEntry, (name,)), now=NOW)
+            assert len(rows) == (0 if name in names[::9] else 2)
 
     async def test_threads_of_the_same_id_number_apart(self, store: Store, org: str) -> None:
         names = tenants(org)[:40]
         for name in names:
             await store.apply([Put(thread(name)), append(name, name, key="once")], now=NOW)
         for name in names:
-            done = appended((await store.apply([append(name, "second", key="twice")], now=NOW))[0])
-            assert (done.first, done.replayed) == (2, False)
+            result = appended((await store.apply([append(name, "second", key="twice")], now=NOW))[0])
+            assert (result.first, result.replayed) == (2, False)
             assert [item.content for item in await store.scan(Scan(Message, (name, "t")), now=NOW)] == [name, "second"]
 
     async def test_counters_of_the_same_key_count_apart(self, store: Store, org: str) -> None:
@@ -52,8 +52,8 @@ class Isolation:
             for name in tenants(org)[:30]:
                 await store.apply([Increment(entry(name))], now=NOW)
         for name in tenants(org)[:30]:
-            found = await store.get(StateEntry, (name, "global", "k"), now=NOW)
-            assert found is not None and found.value == 2
+            row = await store.get(StateEntry, (name, "global", "k"), now=NOW)
+            assert row is not None and row.value == 2
 
     async def test_a_key_cannot_spell_its_way_into_another_org(self, store: Store, org: str) -> None:
         other = f"{org}-b"

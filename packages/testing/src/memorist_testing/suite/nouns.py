@@ -24,12 +24,12 @@ class NounTests:
 
     async def test_a_learning_is_kept_once_and_found(self, memory: Any) -> None:
         ada = memory.scope(user="ada")
-        made = await ada.learnings.add("prefers tea", confidence=0.9)
+        learning = await ada.learnings.add("prefers tea", confidence=0.9)
         again = await ada.learnings.add("prefers tea", confidence=0.9)
-        assert again.id == made.id
+        assert again.id == learning.id
         assert [item.content for item in await ada.learnings.list()] == ["prefers tea"]
         assert await memory.scope(user="eve").learnings.list(min_confidence=0) == []
-        assert await ada.learnings.delete(made.id) is True
+        assert await ada.learnings.delete(learning.id) is True
 
     async def test_a_profile_gathers_what_is_known_of_a_user(self, memory: Any) -> None:
         await memory.profile.set_preference("ada", "theme", "dark")
@@ -64,8 +64,8 @@ class NounTests:
         shop = memory.scope(user="ada").working.template(Shop)
         assert (await shop.update(cart=["tea"], scratchpad="ask for milk")).cart == ["tea"]
         assert (await shop.record_action("pay")).cart == ["tea"]
-        found = await memory.working.template(Shop).get("ada")
-        assert (found.cart, found.total, found.scratchpad) == (["tea"], 0, "ask for milk")
+        document = await memory.working.template(Shop).get("ada")
+        assert (document.cart, document.total, document.scratchpad) == (["tea"], 0, "ask for milk")
         assert (await memory.working.get("ada")).scratchpad == "ask for milk"
         assert (await shop.set(Shop(cart=["milk"], total=2))).total == 2
         for wrong in ({"total": "two"}, {"till": 1}):
@@ -101,17 +101,17 @@ class NounTests:
         assert [chunk.heading for chunk in await memory.documents.chunks("global", by_path.id)] == ["Rules"]
 
     async def test_a_document_is_kept_in_pieces(self, memory: Any) -> None:
-        made = await memory.documents.add("global", "# Head\n\n" + "A sentence here. " * 400, title="Long")
-        assert (await memory.documents.get("global", made.id)).text == made.text
-        assert len(await memory.documents.chunks("global", made.id)) == made.chunks > 1
-        assert await memory.documents.delete("global", made.id) is True
+        document = await memory.documents.add("global", "# Head\n\n" + "A sentence here. " * 400, title="Long")
+        assert (await memory.documents.get("global", document.id)).text == document.text
+        assert len(await memory.documents.chunks("global", document.id)) == document.chunks > 1
+        assert await memory.documents.delete("global", document.id) is True
         assert await memory.documents.list("global") == []
 
     async def test_a_checkpoint_is_resumed(self, memory: Any) -> None:
         await memory.tasks.save({"task_id": "import", "step": 1, "state": {"at": 5}})
         await memory.tasks.save({"task_id": "import", "step": 2, "state": {"at": 9}})
-        found = await memory.tasks.resume("import")
-        assert (found.step, found.state) == (2, {"at": 9})
+        checkpoint = await memory.tasks.resume("import")
+        assert (checkpoint.step, checkpoint.state) == (2, {"at": 9})
         assert await memory.tasks.delete("import") is True
         assert await memory.tasks.resume("import") is None
 

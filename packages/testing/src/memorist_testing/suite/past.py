@@ -121,7 +121,7 @@ class PastTests:
             assert profile.learnings == []
             lines = " ".join(line.text for line in await memory.profile.block("ada", as_of=at[name]))
             assert [city for city in ("Oslo", "Porto") if city in lines] == cities
-        assert [one.id for one in (await memory.profile.get("ada", as_of=after)).learnings] == [learning.id]
+        assert [learned.id for learned in (await memory.profile.get("ada", as_of=after)).learnings] == [learning.id]
 
     async def test_a_context_of_then_has_the_history_and_memory_of_then(self, memory: Any, clock: FakeClock) -> None:
         at = await tell(memory, clock)

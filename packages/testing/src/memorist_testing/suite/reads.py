@@ -34,8 +34,8 @@ async def put(store: Store, *records: Record) -> None:
 
 async def keys(store: Store, org: str, *prefix: str, **bounds: object) -> list[str]:
     """Return the keys of the state entries that a scan finds."""
-    found = await store.scan(Scan(StateEntry, (org, *prefix), **bounds), now=NOW)  # type: ignore[arg-type]  # passed on as is
-    return [item.key for item in found]
+    rows = await store.scan(Scan(StateEntry, (org, *prefix), **bounds), now=NOW)  # type: ignore[arg-type]  # passed on as is
+    return [item.key for item in rows]
 
 
 class Reads:
@@ -46,26 +46,26 @@ class Reads:
 
     @pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.__name__)
     async def test_every_kind_of_record_comes_back_as_written(self, store: Store, org: str, kind: type[Record]) -> None:
-        for made in (full(kind, org), bare(kind, org)):
-            await put(store, made)
-            back = await store.get(kind, made.row_key, now=NOW)
+        for record in (full(kind, org), bare(kind, org)):
+            await put(store, record)
+            back = await store.get(kind, record.row_key, now=NOW)
             assert back is not None
-            assert msgspec.structs.asdict(back) == msgspec.structs.asdict(made) | _given(back)
-            await store.apply([Delete(kind, made.row_key)], now=NOW)
+            assert msgspec.structs.asdict(back) == msgspec.structs.asdict(record) | _fields_set_by_store(back)
+            await store.apply([Delete(kind, record.row_key)], now=NOW)
 
     async def test_get_many_answers_in_the_order_asked(self, store: Store, org: str) -> None:
         await put(store, entry(org, "a", "va"), entry(org, "b", "vb"))
-        asked = [(org, "global", key) for key in ("b", "missing", "a", "b")]
-        found = await store.get_many(StateEntry, asked, now=NOW)
-        assert [item and item.value for item in found] == ["vb", None, "va", "vb"]
+        row_keys = [(org, "global", key) for key in ("b", "missing", "a", "b")]
+        rows = await store.get_many(StateEntry, row_keys, now=NOW)
+        assert [item and item.value for item in rows] == ["vb", None, "va", "vb"]
 
     async def test_get_many_of_nothing_is_nothing(self, store: Store) -> None:
         assert await store.get_many(StateEntry, [], now=NOW) == []
 
     async def test_get_many_takes_more_keys_than_a_statement_has_parameters(self, store: Store, org: str) -> None:
         await put(store, *(entry(org, f"k{i}", i) for i in range(0, 3000, 3)))
-        found = await store.get_many(StateEntry, [(org, "global", f"k{i}") for i in range(3000)], now=NOW)
-        assert [None if item is None else item.value for item in found] == [
+        rows = await store.get_many(StateEntry, [(org, "global", f"k{i}") for i in range(3000)], now=NOW)
+        assert [None if item is None else item.value for item in rows] == [
             i if i % 3 == 0 else None for i in range(3000)
         ]
 
@@ -83,8 +83,8 @@ class Reads:
     async def test_scan_of_an_org_goes_by_namespace_then_key(self, store: Store, org: str) -> None:
         places = [("user:b", "1"), ("global", "2"), ("user:a", "3"), ("agent:z", "9"), ("user:a", "10")]
         await put(store, *(entry(org, key, ns=ns) for ns, key in places))
-        found = await store.scan(Scan(StateEntry, (org,)), now=NOW)
-        assert [(item.ns, item.key) for item in found] == sorted(places)
+        rows = await store.scan(Scan(StateEntry, (org,)), now=NOW)
+        assert [(item.ns, item.key) for item in rows] == sorted(places)
 
     async def test_text_keys_come_in_code_point_order(self, store: Store, org: str) -> None:
         await put(store, *(entry(org, key) for key in reversed(ADVERSARIAL)))
@@ -94,22 +94,22 @@ class Reads:
     async def test_namespaces_and_keys_do_not_run_together(self, store: Store, org: str) -> None:
         places = sorted((ns, key) for ns in ADVERSARIAL[:24] for key in ("a", ":", "b:c", "\\", "}"))
         await put(store, *(entry(org, key, ns=ns) for ns, key in places))
-        found = await store.scan(Scan(StateEntry, (org,)), now=NOW)
-        assert [(item.ns, item.key) for item in found] == places
+        rows = await store.scan(Scan(StateEntry, (org,)), now=NOW)
+        assert [(item.ns, item.key) for item in rows] == places
 
     async def test_number_keys_come_in_number_order(self, store: Store, org: str) -> None:
         ends = [0, 9, 10, 11, 99, 100, 2**31, 2**40, 2**53 + 1]
         await put(store, *(_summary(org, last) for last in reversed(ends)))
-        found = await store.scan(Scan(Summary, (org, "t")), now=NOW)
-        assert [item.last for item in found] == ends
-        found = await store.scan(Scan(Summary, (org, "t"), after=(9,), before=(100,)), now=NOW)
-        assert [item.last for item in found] == [10, 11, 99]
+        rows = await store.scan(Scan(Summary, (org, "t")), now=NOW)
+        assert [item.last for item in rows] == ends
+        rows = await store.scan(Scan(Summary, (org, "t"), after=(9,), before=(100,)), now=NOW)
+        assert [item.last for item in rows] == [10, 11, 99]
 
     async def test_an_empty_part_of_a_key_is_a_key(self, store: Store, org: str) -> None:
         docs = [_working(org, "ada", ""), _working(org, "ada", "s"), _working(org, "ad", "a")]
         await put(store, *docs)
-        found = await store.scan(Scan(WorkingDocument, (org, "ada")), now=NOW)
-        assert [item.session for item in found] == ["", "s"]
+        rows = await store.scan(Scan(WorkingDocument, (org, "ada")), now=NOW)
+        assert [item.session for item in rows] == ["", "s"]
         assert await store.get(WorkingDocument, (org, "ada", ""), now=NOW) is not None
 
     async def test_after_and_before_leave_their_bounds_out(self, store: Store, org: str) -> None:
@@ -158,13 +158,13 @@ class Reads:
 
     async def test_starts_of_a_namespace_keeps_all_its_keys(self, store: Store, org: str) -> None:
         await put(store, *(entry(org, "k", ns=ns) for ns in ("agent:a", "user:a", "user:b", "userx")))
-        found = await store.scan(Scan(StateEntry, (org,), starts="user:"), now=NOW)
-        assert [item.ns for item in found] == ["user:a", "user:b"]
+        rows = await store.scan(Scan(StateEntry, (org,), starts="user:"), now=NOW)
+        assert [item.ns for item in rows] == ["user:a", "user:b"]
 
     async def test_limit_counts_only_rows_that_pass_the_filter(self, store: Store, org: str) -> None:
         await put(store, *(fact(org, f"k{i:02}", {"n": i}) for i in range(40)))
-        found = await store.scan(Scan(Fact, (org, "global"), where=parse_filter({"n": {"$gte": 9}}), limit=3), now=NOW)
-        assert [item.value["n"] for item in found] == [9, 10, 11]
+        rows = await store.scan(Scan(Fact, (org, "global"), where=parse_filter({"n": {"$gte": 9}}), limit=3), now=NOW)
+        assert [item.value["n"] for item in rows] == [9, 10, 11]
         last = await store.scan(
             Scan(Fact, (org, "global"), where=parse_filter({"n": {"$lt": 10}}), limit=2, reverse=True), now=NOW
         )
@@ -177,23 +177,23 @@ class Reads:
             "g": {"v": ["x", 1]}, "h": {"v": "axb"}, "i": {"dotted.name": 1}, "j": {"V": 9},
         }  # fmt: skip
         await put(store, *(fact(org, k, v, confidence=0.5 if k == "a" else 1.0) for k, v in values.items()))
-        for given, expected in FILTERS:
-            found = await store.scan(Scan(Fact, (org, "global"), where=parse_filter(given)), now=NOW)
-            assert "".join(item.key for item in found) == expected, given
+        for where, expected in FILTERS:
+            rows = await store.scan(Scan(Fact, (org, "global"), where=parse_filter(where)), now=NOW)
+            assert "".join(item.key for item in rows) == expected, where
 
     async def test_filters_see_metadata_fields_as_their_own(self, store: Store, org: str) -> None:
         await put(store, thread(org, "t1", metadata={"topic": "x"}), thread(org, "t2", metadata={"topic": "y"}))
-        found = await store.scan(Scan(Thread, (org,), where=parse_filter({"topic": "y"})), now=NOW)
-        assert [item.id for item in found] == ["t2"]
+        rows = await store.scan(Scan(Thread, (org,), where=parse_filter({"topic": "y"})), now=NOW)
+        assert [item.id for item in rows] == ["t2"]
 
     async def test_an_index_gives_its_own_order(self, store: Store, org: str) -> None:
         await put(store, thread(org, "t3", ns="user:a"), thread(org, "t1", ns="user:b"), thread(org, "t2", ns="user:a"))
-        found = await store.scan(Scan(Thread, (org, "user:a"), index="by_ns"), now=NOW)
-        assert [item.id for item in found] == ["t2", "t3"]
-        found = await store.scan(Scan(Thread, (org, "user:a"), index="by_ns", after=("t2",), limit=5), now=NOW)
-        assert [item.id for item in found] == ["t3"]
-        found = await store.scan(Scan(Thread, (org,), index="by_ns", reverse=True), now=NOW)
-        assert [item.id for item in found] == ["t1", "t3", "t2"]
+        rows = await store.scan(Scan(Thread, (org, "user:a"), index="by_ns"), now=NOW)
+        assert [item.id for item in rows] == ["t2", "t3"]
+        rows = await store.scan(Scan(Thread, (org, "user:a"), index="by_ns", after=("t2",), limit=5), now=NOW)
+        assert [item.id for item in rows] == ["t3"]
+        rows = await store.scan(Scan(Thread, (org,), index="by_ns", reverse=True), now=NOW)
+        assert [item.id for item in rows] == ["t1", "t3", "t2"]
 
     async def test_an_index_follows_its_rows(self, store: Store, org: str) -> None:
         await put(store, thread(org, "t1", ns="user:a"), thread(org, "t2", ns="user:a"))
@@ -205,21 +205,21 @@ class Reads:
     async def test_pages_of_a_long_scan_join_without_gap_or_overlap(self, store: Store, org: str) -> None:
         source, numbers = Ref("source", key="s"), range(1000)
         await put(store, *(Link.of(org, source, Ref("thread", key=f"{number:04}"), WHEN) for number in numbers))
-        seen: list[str] = []
+        target_keys: list[str] = []
         while page := await store.scan(
             Scan(
                 Link,
                 (org, "", "s", "source", "", "derived", ""),
                 limit=137,
-                after=(seen[-1], "thread", "") if seen else None,
+                after=(target_keys[-1], "thread", "") if target_keys else None,
             ),
             now=NOW,
         ):
-            seen.extend(link.target_key for link in page)
-        assert seen == [f"{i:04}" for i in range(1000)]
+            target_keys.extend(link.target_key for link in page)
+        assert target_keys == [f"{i:04}" for i in range(1000)]
 
 
-def _given(back: Record) -> dict[str, object]:
+def _fields_set_by_store(back: Record) -> dict[str, object]:
     """Return the fields that the store itself sets on a new row."""
     return {"version": 1} if "version" in back.__struct_fields__ and "version" not in back.table.key else {}
 

@@ -23,19 +23,19 @@ class RecordTests:
     async def test_a_record_is_given_back_as_it_was_put(self, memory: Any) -> None:
         values: list[Any] = [b"", b"\x00\xff\x80", {"a": [1, 2.5, None]}, "text", None, 0, [], b"x" * 100_000]
         for number, data in enumerate(values):
-            put = await memory.records.put(NS, ("k", number), data, meta={"n": number})
-            got = await memory.records.get(NS, ("k", number))
-            assert got.data == data and type(got.data) is type(data)
-            assert (got.key, got.meta, got.version) == (("k", number), {"n": number}, 1)
-            assert put == got
+            written = await memory.records.put(NS, ("k", number), data, meta={"n": number})
+            record = await memory.records.get(NS, ("k", number))
+            assert record.data == data and type(record.data) is type(data)
+            assert (record.key, record.meta, record.version) == (("k", number), {"n": number}, 1)
+            assert written == record
         assert await memory.records.get(NS, ("k", 99)) is None
 
     async def test_odd_keys_are_told_apart(self, memory: Any) -> None:
         keys = [(text,) for text in ADVERSARIAL] + [("a", "b"), ("a\x00b",), ("ab", ""), (1, "a"), ("1", "a"), (1.5,)]
         await memory.records.put_many(NS, {key: [*key] for key in keys})
-        found = await memory.records.get_many(NS, [*keys, ("none",)])
-        assert [record.data for record in found[:-1]] == [list(key) for key in keys]
-        assert found[-1] is None
+        records = await memory.records.get_many(NS, [*keys, ("none",)])
+        assert [record.data for record in records[:-1]] == [list(key) for key in keys]
+        assert records[-1] is None
 
     async def test_long_keys_are_kept(self, memory: Any) -> None:
         key = ("checkpoint", *("\u00e9" * 60 for _ in range(11)), 7)
@@ -64,14 +64,14 @@ class RecordTests:
     async def test_a_scan_is_filtered_by_meta(self, memory: Any) -> None:
         for step in range(12):
             await memory.records.put(NS, (step,), b"", meta={"step": step, "run": "a" if step % 2 else "b"})
-        found = await memory.records.scan(NS, where={"run": "a", "step": {"$gt": 8}}, reverse=True)
-        assert [record.meta["step"] for record in found] == [11, 9]
+        records = await memory.records.scan(NS, where={"run": "a", "step": {"$gt": 8}}, reverse=True)
+        assert [record.meta["step"] for record in records] == [11, 9]
         assert len(await memory.records.scan(NS, where={"run": "a"}, limit=3)) == 3
 
     async def test_keys_alone_come_without_data(self, memory: Any) -> None:
         await memory.records.put(NS, ("k",), b"secret", meta={"a": 1})
-        (found,) = await memory.records.scan(NS, keys_only=True)
-        assert (found.key, found.data, found.meta, found.size, found.version) == (("k",), None, {"a": 1}, 6, 1)
+        (record,) = await memory.records.scan(NS, keys_only=True)
+        assert (record.key, record.data, record.meta, record.size, record.version) == (("k",), None, {"a": 1}, 6, 1)
 
     async def test_a_record_is_compared_and_set(self, memory: Any) -> None:
         first = await memory.records.put(NS, ("k",), 1, expect=0)
@@ -90,8 +90,8 @@ class RecordTests:
         assert not (await memory.records.put(NS, ("k",), "first", absent=True)).existed
         again = await memory.records.put(NS, ("k",), "second", absent=True)
         assert (again.existed, again.data, again.version) == (True, "first", 1)
-        done = await memory.records.put_many(NS, {("k",): "third", ("n",): "new"}, absent=True)
-        assert [(record.existed, record.data) for record in done] == [(True, "first"), (False, "new")]
+        records = await memory.records.put_many(NS, {("k",): "third", ("n",): "new"}, absent=True)
+        assert [(record.existed, record.data) for record in records] == [(True, "first"), (False, "new")]
 
     async def test_put_many_is_all_or_nothing(self, memory: Any) -> None:
         puts = [RecordPut(key=("a",), data=1, meta={"m": 1}), RecordPut(key=("b",), data=2, expect=4)]

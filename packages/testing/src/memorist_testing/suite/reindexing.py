@@ -9,20 +9,20 @@ import pytest
 from memorist.recall import analyze
 from memorist.testing.clock import FakeClock
 
-from .statistics import indexed
+from .statistics import count_indexed
 
 NS = "user:ada"
 SENTENCES = ("The sailing boats are moored in Split.", "Mira keeps the keys.", "The engine was repaired in March.")
 
 
-def _shouted(word: str, language: str) -> str:
+def _fold_to_upper_case(word: str, language: str) -> str:
     return f"{word.upper()}X"
 
 
 def _earlier(patch: pytest.MonkeyPatch) -> None:
     """Analyse text like an earlier version, whose terms have nothing in common with the current ones."""
     patch.setattr(analyze, "analysis_version", lambda: "0/earlier")
-    patch.setattr(analyze, "_stem", _shouted)
+    patch.setattr(analyze, "_stem", _fold_to_upper_case)
     for terms in analyze._TERMS_BY_WORD.values():
         terms.clear()
 
@@ -89,4 +89,4 @@ class ReindexingTests:
         await memory.facts.delete(NS, "city")
         await memory.process("reindex")
         assert await _texts(memory) == {SENTENCES[0], "Sailing lessons begin at nine."}
-        assert await indexed(memory, clock) == 4
+        assert await count_indexed(memory, clock) == 4

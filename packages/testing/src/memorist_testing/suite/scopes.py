@@ -37,15 +37,15 @@ ARGUMENTS: dict[str, Any] = {
         versions={"fact:secret": 1},
     ),
 }  # fmt: skip
-OF_GROUP: dict[str, dict[str, Any]] = {
+GROUP_ARGUMENTS: dict[str, dict[str, Any]] = {
     "records": {"key": ("secret",), "keys": [("secret",)], "items": {("secret",): "stolen"}},
     "memories": {"id": "fact:secret"},
 }
 # Methods that neither read nor write stored data, or that need a file; export and import have their own tests.
-APART = {"close", "doctor", "stats", "export", "import_", "import_from", "process", "scrub", "wait"}
+UNSCOPED_METHODS = {"close", "doctor", "stats", "export", "import_", "import_from", "process", "scrub", "wait"}
 
 
-READS = {
+READING_METHODS = {
     "facts.get",
     "facts.list",
     "threads.get",
@@ -105,7 +105,7 @@ class ScopeTests:
         learning = await writer.learnings.add("Keep it short.", user="ada")
         # An agent is trusted like the assistant: what it writes is never taken for the user's own words.
         assert (fact.actor, fact.trust) == ("agent:planner", "assistant")
-        assert [(one.actor, one.trust) for one in (event, learning)] == [("agent:writer@acme", "assistant")] * 2
+        assert [(item.actor, item.trust) for item in (event, learning)] == [("agent:writer@acme", "assistant")] * 2
         await writer.facts.set("user:ada", "audience", "nurses and midwives")
         trail = await writer.audit.list(subject="user:ada/audience")
         assert sorted(event.actor for event in trail) == ["agent:planner", "agent:writer@acme"]
@@ -160,16 +160,16 @@ class ScopeTests:
         assert await ada.facts.delete("city")
         assert await ada.facts.delete_range(prefix="c") == 0
         thread = await ada.threads.create(title="Planning")
-        assert [(one.id, one.ns) for one in await ada.threads.list()] == [(thread.id, "user:ada")]
+        assert [(item.id, item.ns) for item in await ada.threads.list()] == [(thread.id, "user:ada")]
         document = await ada.documents.add("Refunds within 30 days.")
-        assert [one.id for one in await ada.documents.list()] == [document.id]
+        assert [item.id for item in await ada.documents.list()] == [document.id]
         assert (await ada.documents.get(document.id)).ns == "user:ada"
-        assert [one.id for one in await ada.documents.get_many([document.id])] == [document.id]
+        assert [item.id for item in await ada.documents.get_many([document.id])] == [document.id]
         assert len(await ada.documents.chunks(document.id)) == 1
         assert await ada.documents.delete(document.id)
         event = await ada.events.add("meets Mia")
-        assert [one.id for one in await ada.events.list()] == [event.id]
-        assert [one.kind for one in await ada.memories.list()] == ["event"]
+        assert [item.id for item in await ada.events.list()] == [event.id]
+        assert [item.kind for item in await ada.memories.list()] == ["event"]
         await ada.records.put(("run", 1), {"step": 1})
         await ada.records.put_many({("run", 2): {"step": 2}})
         assert (await ada.records.get(("run", 1))).data == {"step": 1}
@@ -222,13 +222,13 @@ class ScopeTests:
             (ada.scope(read=[]).scope(write=[]), nothing), (ada.scope(user="ada", read=()), written),
             (ada.scope(user="ada", read=[], write=["agent:b"]), {"agent:b"}), (ada, whole),
         )  # fmt: skip
-        for handle, left in narrowed:
-            assert {hit.namespace for hit in await handle.recall("persimmon")} == left
-            for place in whole - left:
+        for handle, readable in narrowed:
+            assert {hit.namespace for hit in await handle.recall("persimmon")} == readable
+            for closed in whole - readable:
                 with pytest.raises(Forbidden):
-                    await handle.facts.get(place, "secret")
+                    await handle.facts.get(closed, "secret")
                 with pytest.raises(Forbidden):
-                    await handle.facts.set(place, "secret", "plum")
+                    await handle.facts.set(closed, "secret", "plum")
         with pytest.raises(Forbidden):  # what was dropped cannot be taken again
             ada.scope(read=[]).scope(user="ada", read=["workflow:a"])
         with pytest.raises(Forbidden):
@@ -298,8 +298,8 @@ class ScopeTests:
         for user in ("a*", "*"):
             handle = memory.scope(user=user)
             assert await handle.namespaces("user") == [f"user:{user}"]
-            for asked in (None, [f"user:{user}"], ["user:*"]):
-                assert {hit.namespace for hit in await handle.recall("Rome", namespaces=asked)} == {f"user:{user}"}
+            for namespaces in (None, [f"user:{user}"], ["user:*"]):
+                assert {hit.namespace for hit in await handle.recall("Rome", namespaces=namespaces)} == {f"user:{user}"}
             with pytest.raises(Forbidden):
                 await handle.facts.get("user:ab", "home")
             for grants in ({"read": [f"user:{user}"]}, {"write": [f"user:{user}"]}):
@@ -321,12 +321,12 @@ class ScopeTests:
         await memory.threads.append("t-ada", "secret")
         eve = memory.scope(user="eve")
         assert await eve.threads.get("t-ada") is None
-        told = []
+        messages = []
         for id in ("t-ada", "nothing"):
             with pytest.raises(NotFound) as caught:
                 await eve.threads.append(id, "x")
-            told.append(str(caught.value).replace(id, "…"))
-        assert told[0] == told[1]
+            messages.append(str(caught.value).replace(id, "…"))
+        assert messages[0] == messages[1]
 
     async def test_a_thread_that_came_back_as_anothers_is_out_of_reach(self, memory: Any, open_memory: Any) -> None:
         ada = memory.scope(user="ada")
@@ -350,7 +350,7 @@ class ScopeTests:
         outside = open_memory(org=f"{org}:") if stranger == "another org" else open_memory(user="eve")
         leaks, broken = [], []
         for name, method in _methods(outside):
-            answer = await _tried(method)
+            answer = await _try_method(method)
             if CANARY in answer:
                 leaks.append(name)
             if await _belongings(memory) != before:
@@ -361,8 +361,8 @@ class ScopeTests:
     async def test_the_harness_sees_a_method_that_reaches_further(self, memory: Any) -> None:
         await _furnish(memory)
         # A planted bug: this handle should be eve's and is the whole org's.
-        answers = {name: await _tried(method) for name, method in _methods(memory) if name in READS}
-        assert sorted(name for name, answer in answers.items() if CANARY in answer) == sorted(READS)
+        answers = {name: await _try_method(method) for name, method in _methods(memory) if name in READING_METHODS}
+        assert sorted(name for name, answer in answers.items() if CANARY in answer) == sorted(READING_METHODS)
 
 
 async def _furnish(memory: Any) -> None:
@@ -395,7 +395,7 @@ def _methods(memory: Any) -> Iterator[tuple[str, _Signed]]:
     surface = memory if isinstance(memory, AsyncMemory) else AsyncMemory._over(memory._core)
     for group in sorted(name for name in dir(surface) if not name.startswith("_")):
         value = getattr(surface, group)
-        if inspect.iscoroutinefunction(value) and group not in APART:
+        if inspect.iscoroutinefunction(value) and group not in UNSCOPED_METHODS:
             yield group, _Signed(getattr(memory, group), value, "")
         elif type(value).__module__.startswith(("memorist.engine", "memorist.remote")):
             for name in sorted(name for name in dir(value) if not name.startswith("_")):
@@ -408,11 +408,11 @@ class _Signed:
 
     def __init__(self, call: Any, twin: Any, group: str) -> None:
         self.call = call
-        self.arguments = ARGUMENTS | OF_GROUP.get(group, {})
+        self.arguments = ARGUMENTS | GROUP_ARGUMENTS.get(group, {})
         self.signature = inspect.signature(twin)
 
 
-async def _tried(method: _Signed) -> str:
+async def _try_method(method: _Signed) -> str:
     """Return what an attacker learns from a method, as text. One of our errors counts as nothing."""
     parameters = method.signature.parameters
     args, options = _guess(method.signature, method.arguments)

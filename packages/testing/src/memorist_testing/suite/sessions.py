@@ -11,7 +11,7 @@ from memorist.errors import Conflict, UsageError
 from memorist.ids import new_id
 from memorist.testing.clock import FakeClock
 
-SAID = "The zebra-striped kayak is under the pier."
+STATEMENT = "The zebra-striped kayak is under the pier."
 
 
 async def think(talk: Any, clock: FakeClock, number: int, **options: Any) -> str:
@@ -30,16 +30,16 @@ class SessionTests:
 
     async def test_a_session_creates_the_thread_of_its_id(self, memory: Any) -> None:
         async with memory.session("my-id", user="ada") as talk:
-            await talk.add(SAID, "Noted.")
+            await talk.add(STATEMENT, "Noted.")
         thread = await memory.threads.get("my-id")
         assert (thread.ns, thread.length, thread.metadata["user"]) == ("user:ada", 2, "ada")
 
     async def test_a_session_resumes_the_thread_of_its_id(self, memory: Any) -> None:
         await memory.threads.create("user:ada", "Kayaks", id="my-id")
-        await memory.threads.append("my-id", SAID)
+        await memory.threads.append("my-id", STATEMENT)
         async with memory.session(thread="my-id", user="ada") as talk:
             await talk.add("And the paddle?", "In the shed.")
-            assert SAID in str((await talk.context("Where was that?", recall=False)).messages())
+            assert STATEMENT in str((await talk.context("Where was that?", recall=False)).messages())
         thread = await memory.threads.get("my-id")
         assert (thread.title, thread.length) == ("Kayaks", 3)
 
@@ -53,7 +53,7 @@ class SessionTests:
     async def test_a_child_has_its_own_context_and_its_brief_in_each(self, memory: Any) -> None:
         await memory.facts.set("user:ada", "city", "Lisbon")
         async with memory.session("my-id", user="ada", budget=600) as talk:
-            await talk.add(SAID, "Noted.")
+            await talk.add(STATEMENT, "Noted.")
             helper = await talk.child("Count the paddles.", system="You count.", agent="counter")
             for number in range(15):
                 await helper.add(f"Shelf {number} of the shed, by the door.", f"It has {number} paddles on it.")
@@ -93,8 +93,8 @@ class SessionTests:
                 await talk.add(f"Step {number}: we look at the harbour again and write down what we see.", "Noted.")
                 if number == 30:
                     await talk.context("Go on.", recall=False)
-            asked = {"role": "assistant", "content": None, "tool_calls": [call]}
-            await talk.add("Read it.", asked, {"role": "tool", "tool_call_id": "c1", "content": log}, "Done.")
+            request = {"role": "assistant", "content": None, "tool_calls": [call]}
+            await talk.add("Read it.", request, {"role": "tool", "tool_call_id": "c1", "content": log}, "Done.")
             before = await talk.context("Go on.", recall=False)
             await memory.threads.fork("my-id", new_id="branch", share="prefix")
             async with memory.session("branch", user="ada", budget=1500, stash=200) as fork:
@@ -103,7 +103,7 @@ class SessionTests:
 
     async def test_a_turn_is_kept_once(self, memory: Any) -> None:
         async with memory.session(user="ada") as talk:
-            await talk.add(SAID, "Noted.")
+            await talk.add(STATEMENT, "Noted.")
             assert await memory.working.get("ada", talk.id) is None
             assert await memory.working.get("ada") is None
 
@@ -112,7 +112,7 @@ class SessionTests:
     ) -> None:
         await memory.facts.set("user:ada", "city", "Lisbon")
         async with memory.session(user="ada") as talk:
-            await talk.add(SAID, "Noted.")
+            await talk.add(STATEMENT, "Noted.")
             rows = _count_rows_read(store_below, monkeypatch)
             await talk.context("Which city?")
             rows.clear()
@@ -146,7 +146,7 @@ class SessionTests:
             "memories.search": lambda: ada.memories.search("city"),
             "session": converse,
         }
-        await memory.threads.append("talk", SAID, create="user:ada")
+        await memory.threads.append("talk", STATEMENT, create="user:ada")
         rows = _count_rows_read(store_below, monkeypatch)
 
         async def costs() -> dict[str, tuple[int, int]]:

@@ -54,11 +54,11 @@ class ThreadEditTests:
         assert await texts(memory) == ["one", "two", "three"]
 
     async def test_a_thread_is_updated(self, memory: Any, clock: FakeClock) -> None:
-        made = await memory.threads.create("global", "old", id="t", metadata={"a": 1})
+        thread = await memory.threads.create("global", "old", id="t", metadata={"a": 1})
         clock.advance(5)
         first = await memory.threads.update("t", title="new")
-        assert (first.title, first.metadata, first.created_at) == ("new", {"a": 1}, made.created_at)
-        assert first.updated_at > made.updated_at
+        assert (first.title, first.metadata, first.created_at) == ("new", {"a": 1}, thread.created_at)
+        assert first.updated_at > thread.updated_at
         second = await memory.threads.update("t", title=None, metadata={"b": 2}, expect=first.version)
         assert await memory.threads.get("t") == second
         assert (second.title, second.metadata) == (None, {"b": 2})
@@ -83,8 +83,8 @@ class ThreadEditTests:
     async def test_messages_are_replaced_in_one_step(self, memory: Any) -> None:
         await memory.threads.append("t", "one", "two", create="global")
         read = await memory.threads.get("t")
-        given = ["short", {"role": "assistant", "content": "er"}]
-        receipts = await memory.threads.replace("t", given, expect=read.version)
+        replacement = ["short", {"role": "assistant", "content": "er"}]
+        receipts = await memory.threads.replace("t", replacement, expect=read.version)
         assert [receipt.message.seq for receipt in receipts] == [3, 4]
         assert await texts(memory) == ["short", "er"]
         read = await memory.threads.get("t")
@@ -113,10 +113,12 @@ class ThreadEditTests:
         assert len(await memory.recall("zebra street")) > 0
         for seq in (1, 2, 3):
             await memory.threads.redact(f"t#{seq}")
-        found = await memory.threads.messages("t")
-        assert [message.role for message in found] == ["user", "assistant", "tool"]
-        assert "marta" not in repr(found) and "Elm" not in repr(found)
-        assert [call.id for call in found[1].tool_calls] == [result.id for result in found[2].tool_results] == ["c1"]
+        messages = await memory.threads.messages("t")
+        assert [message.role for message in messages] == ["user", "assistant", "tool"]
+        assert "marta" not in repr(messages) and "Elm" not in repr(messages)
+        assert (
+            [call.id for call in messages[1].tool_calls] == [result.id for result in messages[2].tool_results] == ["c1"]
+        )
         assert await memory.recall("zebra street") == []
         with pytest.raises(NotFound):
             await memory.threads.redact("t#9")
@@ -125,24 +127,24 @@ class ThreadEditTests:
         await memory.threads.append(
             "t", "The code word is heron.", *[f"message {n}" for n in range(60)], create="global"
         )
-        sent = (await memory.context("now", thread="t", budget=200, recall=False)).messages()
-        assert "heron" not in str(sent)
+        messages = (await memory.context("now", thread="t", budget=200, recall=False)).messages()
+        assert "heron" not in str(messages)
         assert (await memory.threads.pin("t#1")).pinned
         for _ in range(2):
-            sent = (await memory.context("now", thread="t", budget=200, recall=False)).messages()
-            assert "heron" in str(sent)
+            messages = (await memory.context("now", thread="t", budget=200, recall=False)).messages()
+            assert "heron" in str(messages)
         assert (await memory.threads.message("t#1")).pinned
         await memory.threads.pin("t#1", pinned=False)
-        sent = (await memory.context("now", thread="t", budget=200, recall=False)).messages()
-        assert "heron" not in str(sent)
+        messages = (await memory.context("now", thread="t", budget=200, recall=False)).messages()
+        assert "heron" not in str(messages)
         with pytest.raises(NotFound):
             await memory.threads.pin("t#99")
 
     async def test_a_thread_is_forked(self, memory: Any) -> None:
         await memory.threads.create("user:ada", "plans", id="t", metadata={"a": 1})
         await memory.threads.append("t", *[f"message {n}" for n in range(1, 8)])
-        made = await memory.threads.fork("t", "t#3", new_id="branch")
-        assert (made.ns, made.title, made.metadata) == ("user:ada", "plans", {"a": 1, "forked_from": "t#3"})
+        fork = await memory.threads.fork("t", "t#3", new_id="branch")
+        assert (fork.ns, fork.title, fork.metadata) == ("user:ada", "plans", {"a": 1, "forked_from": "t#3"})
         assert await texts(memory, "branch") == ["message 1", "message 2", "message 3"]
         (receipt,) = await memory.threads.append("branch", "another way")
         assert receipt.message.id == "branch#4"
@@ -161,18 +163,18 @@ class ThreadEditTests:
             clock.advance(1)
         await memory.threads.append("a", "newest")
 
-        async def listed(**options: Any) -> list[str]:
+        async def list_ids(**options: Any) -> list[str]:
             return [thread.id for thread in await memory.threads.list("global", **options)]
 
-        assert await listed() == ["a", "b", "c"]
-        assert await listed(where={"tag": "x"}) == ["a", "c"]
-        assert await listed(by="updated_at") == ["b", "c", "a"]
-        assert await listed(by="updated_at", reverse=True, limit=2) == ["a", "c"]
-        assert await listed(by="updated_at", reverse=True, after="c") == ["b"]
-        assert await listed(by="created_at", where={"tag": "x"}) == ["a", "c"]
-        assert await listed(reverse=True, after="c") == ["b", "a"]
+        assert await list_ids() == ["a", "b", "c"]
+        assert await list_ids(where={"tag": "x"}) == ["a", "c"]
+        assert await list_ids(by="updated_at") == ["b", "c", "a"]
+        assert await list_ids(by="updated_at", reverse=True, limit=2) == ["a", "c"]
+        assert await list_ids(by="updated_at", reverse=True, after="c") == ["b"]
+        assert await list_ids(by="created_at", where={"tag": "x"}) == ["a", "c"]
+        assert await list_ids(reverse=True, after="c") == ["b", "a"]
         with pytest.raises(UsageError):
-            await listed(by="size")
+            await list_ids(by="size")
 
     async def test_messages_are_deleted_in_a_batch(self, memory: Any) -> None:
         await memory.threads.append("t", "one", "two", "three", create="global")
@@ -182,26 +184,26 @@ class ThreadEditTests:
         assert await texts(memory) == ["two"]
 
     async def test_many_callers_pop_each_message_once(self, memory: Any, together: Together) -> None:
-        sent = [f"message {n}" for n in range(24)]
-        await memory.threads.append("t", *sent[:8], create="global")
-        seen: list[str] = []
+        contents = [f"message {n}" for n in range(24)]
+        await memory.threads.append("t", *contents[:8], create="global")
+        popped: list[str] = []
 
         async def pop() -> None:
             for _ in range(4):
                 message = await memory.threads.pop("t")
-                seen.extend([] if message is None else [message.text])
+                popped.extend([] if message is None else [message.text])
 
         async def append() -> None:
-            for text in sent[8:]:
+            for text in contents[8:]:
                 await memory.threads.append("t", text)
 
         await together([pop, append, pop, pop])
-        assert sorted(seen + await texts(memory)) == sorted(sent)
+        assert sorted(popped + await texts(memory)) == sorted(contents)
 
     async def test_a_receipt_of_a_batch_has_no_id_before_the_commit(self, memory: Any) -> None:
         async with memory.batch() as batch:
             receipts = await batch.threads.append("t", "one", "two", create="global")
-            assert [(one.message.id, one.durable) for one in receipts] == [("", False), ("", False)]
+            assert [(receipt.message.id, receipt.durable) for receipt in receipts] == [("", False), ("", False)]
         assert [message.id for message in await memory.threads.messages("t")] == ["t#1", "t#2"]
 
     async def test_a_long_result_is_stashed_beside_its_thread(self, memory: Any) -> None:
@@ -254,7 +256,7 @@ class ThreadEditTests:
         second = await memory.context("three", thread="t", system="Be kind.", recall=False)
         report = await memory.threads.report("t", usage, pieces=second.pieces, model="gpt-5")
         assert (report.broken.section, report.broken.change, report.cached_tokens) == ("system", "changed", 60)
-        assert [one.broken is None for one in await memory.threads.requests("t")] == [True, False]
+        assert [request.broken is None for request in await memory.threads.requests("t")] == [True, False]
         await memory.threads.delete("t")
         await memory.threads.create("global", id="t")
         assert await memory.threads.requests("t") == []

@@ -48,18 +48,18 @@ async def answer(memory: Any, call: Call) -> Any:
     receipt states."""
     noun, method, args, options = call
     try:
-        given = getattr(getattr(memory, noun), method)(*args, **options)
-        return told(await given if hasattr(given, "__await__") else given)
+        result = getattr(getattr(memory, noun), method)(*args, **options)
+        return comparable(await result if hasattr(result, "__await__") else result)
     except MemoristError as error:
         return type(error).__name__
 
 
-def told(value: Any) -> Any:
+def comparable(value: Any) -> Any:
     """Return the part of a result that must be equal."""
     if isinstance(value, list):
-        return [told(one) for one in value]
+        return [comparable(item) for item in value]
     if hasattr(value, "message"):
-        return told(value.message), value.replayed
+        return comparable(value.message), value.replayed
     for fields in (("seq", "role", "text"), ("id", "title", "metadata", "length"), ("key", "data", "version")):
         if all(hasattr(value, field) for field in fields):
             return tuple(getattr(value, field) for field in fields)
@@ -77,9 +77,9 @@ class ThreadProgramTests:
         quiet: dict[str, Any] = {"embedder": None, "counter": "estimate", "worker": False, "extract": None}
         with Memory("memory://", clock=clock, **quiet) as reference:
             for number, call in enumerate(program(seed)):
-                expected, found = await answer(reference, call), await answer(memory, call)
-                assert (number, call, found) == (number, call, expected)
+                expected, actual = await answer(reference, call), await answer(memory, call)
+                assert (number, call, actual) == (number, call, expected)
                 clock.advance(1)
             for id in [thread.id for thread in reference.threads.list("global")]:
-                kept = [told(message) for message in reference.threads.messages(id)]
-                assert [told(message) for message in await memory.threads.messages(id)] == kept
+                expected_messages = [comparable(message) for message in reference.threads.messages(id)]
+                assert [comparable(message) for message in await memory.threads.messages(id)] == expected_messages

@@ -47,7 +47,7 @@ async def texts(memory: Any, id: str = "t", **bounds: Any) -> list[str]:
     return [message.text for message in await memory.threads.messages(id, **bounds)]
 
 
-def _written(message: Message, shape: str) -> list[dict[str, Any]]:
+def _write_in_shape(message: Message, shape: str) -> list[dict[str, Any]]:
     if shape == "anthropic":
         return [message.anthropic()]
     return message.openai() if shape == "openai" else message.responses()
@@ -57,9 +57,9 @@ class ThreadTests:
     """Threads."""
 
     async def test_a_thread_is_made_found_and_listed(self, memory: Any, clock: FakeClock) -> None:
-        made = await memory.threads.create(NS, "Plans", id="t", metadata={"a": 1})
-        assert (made.id, made.ns, made.title, made.metadata, made.length) == ("t", NS, "Plans", {"a": 1}, 0)
-        assert await memory.threads.get("t") == made
+        thread = await memory.threads.create(NS, "Plans", id="t", metadata={"a": 1})
+        assert (thread.id, thread.ns, thread.title, thread.metadata, thread.length) == ("t", NS, "Plans", {"a": 1}, 0)
+        assert await memory.threads.get("t") == thread
         assert await memory.threads.get("u") is None
         other = await memory.threads.create(NS)
         assert [thread.id for thread in await memory.threads.list(NS)] == sorted(["t", other.id])
@@ -99,8 +99,8 @@ class ThreadTests:
         assert await texts(memory, after="t#9", before=12) == ["10", "11"]
         tenth = await memory.threads.message("t#10")
         assert await texts(memory, after=tenth) == ["11", "12"]
-        found = await memory.threads.message("t#7")
-        assert (found.text, found.id) == ("7", "t#7")
+        message = await memory.threads.message("t#7")
+        assert (message.text, message.id) == ("7", "t#7")
         with pytest.raises(UsageError):
             await memory.threads.messages("t", before="u#1")
 
@@ -115,11 +115,11 @@ class ThreadTests:
 
     async def test_a_receipt_says_what_became_of_a_message(self, memory: Any, clock: FakeClock) -> None:
         await memory.threads.create(NS, id="t")
-        [one, two] = await memory.threads.append("t", "a", {"role": "assistant", "content": "b"})
-        assert [(r.message.seq, r.durable, r.replayed) for r in (one, two)] == [(1, True, False), (2, True, False)]
-        assert one.message == (await memory.threads.messages("t"))[0]
-        assert one.message.created_at == clock()
-        assert one.message.tokens is not None and one.message.tokens > 0
+        [first, two] = await memory.threads.append("t", "a", {"role": "assistant", "content": "b"})
+        assert [(r.message.seq, r.durable, r.replayed) for r in (first, two)] == [(1, True, False), (2, True, False)]
+        assert first.message == (await memory.threads.messages("t"))[0]
+        assert first.message.created_at == clock()
+        assert first.message.tokens is not None and first.message.tokens > 0
 
     async def test_a_key_used_again_appends_nothing(self, memory: Any) -> None:
         await memory.threads.create(NS, id="t")
@@ -146,18 +146,18 @@ class ThreadTests:
         await memory.threads.append("t", "a", key="k")
         assert await memory.threads.delete("t") is True
         assert await memory.threads.get("t") is None
-        made = await memory.threads.create("user:eve", id="t")
-        assert (made.length, made.start) == (1, 1)
-        [receipt] = await memory.threads.append("t", "b", key="k", expect=made.length)
+        thread = await memory.threads.create("user:eve", id="t")
+        assert (thread.length, thread.start) == (1, 1)
+        [receipt] = await memory.threads.append("t", "b", key="k", expect=thread.length)
         assert (receipt.message.id, receipt.replayed) == ("t#2", False)
         assert await texts(memory) == ["b"]
 
     async def test_no_number_is_given_twice_whatever_became_of_a_thread(self, memory: Any, clock: FakeClock) -> None:
-        given: list[str] = []
+        ids: list[str] = []
 
         async def say(*words: str) -> None:
             receipts = await memory.threads.append("t", *words)
-            given.extend(receipt.message.id for receipt in receipts)
+            ids.extend(receipt.message.id for receipt in receipts)
 
         for ttl, end in ((None, "delete"), (60, "expire"), (60, "collect"), (None, "forget"), (60, "delete"), (9, "")):
             await memory.threads.create(NS, id="t", ttl=ttl)
@@ -172,7 +172,7 @@ class ThreadTests:
                 clock.advance(60)
             if end == "collect":
                 await memory.process(TtlGarbageCollector())
-        assert len(set(given)) == len(given) == 18
+        assert len(set(ids)) == len(ids) == 18
 
     async def test_a_fork_does_not_take_the_numbers_of_an_earlier_thread(self, memory: Any) -> None:
         await memory.threads.append("old", "a", create=NS)
@@ -205,9 +205,9 @@ class ThreadTests:
     async def test_keys_that_do_not_fit_are_refused(self, memory: Any) -> None:
         await memory.threads.create(NS, id="t")
         own = {"role": "user", "content": "a", "key": "k"}
-        for given, key in ((["a", "b"], ["k"]), (["a", "b"], ["k", "k"]), ([own, own], None), ([own], "k")):
+        for messages, key in ((["a", "b"], ["k"]), (["a", "b"], ["k", "k"]), ([own, own], None), ([own], "k")):
             with pytest.raises(UsageError):
-                await memory.threads.append("t", *given, key=key)
+                await memory.threads.append("t", *messages, key=key)
         assert await texts(memory) == []
 
     async def test_a_message_taken_out_is_not_added_again_under_its_key(self, memory: Any) -> None:
@@ -265,18 +265,18 @@ class ThreadTests:
         clock.advance(60)
         if collected:
             await memory.process(TtlGarbageCollector())
-        made = await memory.threads.create("user:eve", id="t")
-        assert (made.ns, made.length) == ("user:eve", made.start) and made.start >= 2
+        thread = await memory.threads.create("user:eve", id="t")
+        assert (thread.ns, thread.length) == ("user:eve", thread.start) and thread.start >= 2
         [receipt] = await memory.threads.append("t", "new", key="k")
-        assert (receipt.message.seq, receipt.replayed) == (made.start + 1, False)
+        assert (receipt.message.seq, receipt.replayed) == (thread.start + 1, False)
         assert await texts(memory) == ["new"]
 
     @pytest.mark.parametrize("shape", list(WIRE))
     async def test_wire_shapes_come_out_as_they_went_in(self, memory: Any, shape: str) -> None:
         await memory.threads.create(NS, id="t")
         await memory.threads.append("t", *WIRE[shape])
-        found = await memory.threads.messages("t")
-        assert [item for message in found for item in _written(message, shape)] == WIRE[shape]
+        messages = await memory.threads.messages("t")
+        assert [item for message in messages for item in _write_in_shape(message, shape)] == WIRE[shape]
 
     async def test_items_of_the_responses_api_go_into_requests_in_pairs(self, memory: Any) -> None:
         await memory.threads.append("t", *WIRE["responses"], create=NS)
@@ -295,28 +295,28 @@ class ThreadTests:
 
     async def test_an_original_stays_beside_its_message_untouched(self, memory: Any) -> None:
         raw = {"z": [1, None, {"b": "Persimmons", "a": 2.5}], "type": "event"}
-        plain, kept = {"role": "user", "content": "I like plums."}, "I like plums."
-        [one, two] = await memory.threads.append("t", plain, {**plain, "raw": raw}, create=NS)
-        assert one.message.tokens == two.message.tokens
-        found = (await memory.threads.messages("t"))[1]
-        assert found.raw == raw and list(found.raw) == ["z", "type"] and found.openai() == [plain]
+        plain, text = {"role": "user", "content": "I like plums."}, "I like plums."
+        [first, two] = await memory.threads.append("t", plain, {**plain, "raw": raw}, create=NS)
+        assert first.message.tokens == two.message.tokens
+        stored = (await memory.threads.messages("t"))[1]
+        assert stored.raw == raw and list(stored.raw) == ["z", "type"] and stored.openai() == [plain]
         assert await memory.recall("persimmons", namespaces=[NS], kinds=["message"], min_score=0.5) == []
         with pytest.raises(InvalidValue):
             await memory.threads.append("t", {**plain, "raw": b"bytes"})
         redacted = await memory.threads.redact("t#2")
-        assert (redacted.raw, redacted.text) == (None, "[redacted]") and kept not in str(redacted)
+        assert (redacted.raw, redacted.text) == (None, "[redacted]") and text not in str(redacted)
 
     async def test_a_message_object_keeps_its_own_fields(self, memory: Any) -> None:
         await memory.threads.create(NS, id="t")
         said_at: Any = "2020-01-02T03:04:05+00:00"
-        given = Message(
+        original = Message(
             role="user", content="x", importance=0.5, pinned=True, trust="web", metadata={"a": 1}, created_at=said_at
         )
-        [receipt] = await memory.threads.append("t", given)
-        [kept] = await memory.threads.messages("t")
-        assert kept == receipt.message
-        assert (kept.importance, kept.pinned, kept.trust, kept.metadata) == (0.5, True, "web", {"a": 1})
-        assert kept.created_at == datetime.fromisoformat(said_at)
+        [receipt] = await memory.threads.append("t", original)
+        [stored] = await memory.threads.messages("t")
+        assert stored == receipt.message
+        assert (stored.importance, stored.pinned, stored.trust, stored.metadata) == (0.5, True, "web", {"a": 1})
+        assert stored.created_at == datetime.fromisoformat(said_at)
 
     @pytest.mark.parametrize(
         "bad",

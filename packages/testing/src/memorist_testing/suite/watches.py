@@ -8,7 +8,7 @@ import pytest
 
 from memorist.errors import Conflict
 
-TIMEOUT = 20.0
+TIMEOUT_SECONDS = 20.0
 
 
 class WatchTests:
@@ -63,14 +63,14 @@ class WatchTests:
 
 async def _heard(changes: Any, count: int = 1) -> set[tuple[str, str]]:
     """Collect notices until there are enough."""
-    found: set[tuple[str, str]] = set()
-    while len(found) < count:
-        new = await changes.next(timeout=TIMEOUT)
+    notices: set[tuple[str, str]] = set()
+    while len(notices) < count:
+        new = await changes.next(timeout=TIMEOUT_SECONDS)
         assert new, "no notice came"
-        found |= {(one.kind, one.namespace) for one in new}
-    return found
+        notices |= {(notice.kind, notice.namespace) for notice in new}
+    return notices
 
 
 async def _next(stream: Any) -> bytes:
-    found: bytes = next(stream, b"") if hasattr(stream, "__next__") else await anext(stream, b"")
-    return found
+    chunk: bytes = next(stream, b"") if hasattr(stream, "__next__") else await anext(stream, b"")
+    return chunk

@@ -20,8 +20,8 @@ K = ("global", "k")
 
 async def value(store: Store, org: str, key: str = "k") -> Any:
     """Return the value of a state entry, or None."""
-    found = await store.get(StateEntry, (org, "global", key), now=NOW)
-    return found and found.value
+    row = await store.get(StateEntry, (org, "global", key), now=NOW)
+    return row and row.value
 
 
 class Writes:
@@ -30,8 +30,8 @@ class Writes:
     async def test_versions_count_up_from_one(self, store: Store, org: str) -> None:
         for version in (1, 2, 3):
             assert await store.apply([Put(fact(org, value=version))], now=NOW) == [Stored(version, WHEN)]
-        found = await store.get(Fact, (org, *K), now=NOW)
-        assert found is not None and (found.version, found.value) == (3, 3)
+        row = await store.get(Fact, (org, *K), now=NOW)
+        assert row is not None and (row.version, row.value) == (3, 3)
 
     async def test_the_version_given_in_a_put_is_not_believed(self, store: Store, org: str) -> None:
         assert await store.apply([Put(fact(org, version=41))], now=NOW) == [Stored(1, WHEN)]
@@ -40,8 +40,8 @@ class Writes:
         await store.apply([Put(fact(org))], now=NOW)
         newer = msgspec.structs.replace(fact(org), created_at=later(9), updated_at=later(9))
         assert await store.apply([Put(newer)], now=NOW) == [Stored(2, WHEN)]
-        found = await store.get(Fact, (org, *K), now=NOW)
-        assert found is not None and (found.created_at, found.updated_at) == (WHEN, later(9))
+        row = await store.get(Fact, (org, *K), now=NOW)
+        assert row is not None and (row.created_at, row.updated_at) == (WHEN, later(9))
 
     async def test_a_version_inside_the_key_is_kept_as_given(self, store: Store, org: str) -> None:
         past = FactVersion(org=org, ns="global", key="k", value=1, version=5, created_at=WHEN, updated_at=WHEN)
@@ -57,14 +57,14 @@ class Writes:
         first = await store.apply([Put(fact(org, value="first"), absent=True)], now=NOW)
         second = await store.apply([Put(fact(org, value="second"), absent=True)], now=NOW)
         assert (first, second) == ([Stored(1, WHEN)], [None])
-        found = await store.get(Fact, (org, *K), now=NOW)
-        assert found is not None and (found.value, found.version) == ("first", 1)
+        row = await store.get(Fact, (org, *K), now=NOW)
+        assert row is not None and (row.value, row.version) == ("first", 1)
 
     async def test_every_overwrite_of_a_fact_is_kept_in_its_history(self, store: Store, org: str) -> None:
         for n in range(1, 13):
             await store.apply([Put(fact(org, value={"n": n}, reason=f"r{n}"))], now=NOW)
-        kept = await store.scan(Scan(FactVersion, (org, *K)), now=NOW)
-        assert [(item.version, item.value, item.reason) for item in kept] == [
+        versions = await store.scan(Scan(FactVersion, (org, *K)), now=NOW)
+        assert [(item.version, item.value, item.reason) for item in versions] == [
             (n, {"n": n}, f"r{n}") for n in range(1, 12)
         ]
 
@@ -94,8 +94,8 @@ class Writes:
         await store.apply([Put(entry(org, key, ns=ns)) for ns, key in places], now=NOW)
         cut = DeleteRange(StateEntry, (org, "user:a"), after=("1",), before=("4",))
         assert await store.apply([cut], now=NOW) == [2]
-        left = await store.scan(Scan(StateEntry, (org,)), now=NOW)
-        assert [(item.ns, item.key) for item in left] == [
+        rows = await store.scan(Scan(StateEntry, (org,)), now=NOW)
+        assert [(item.ns, item.key) for item in rows] == [
             ("user:a", "1"),
             ("user:a", "4"),
             ("user:a:", "1"),
@@ -110,16 +110,18 @@ class Writes:
         assert [m.seq for m in await store.scan(Scan(Message, (org, "t")), now=NOW)] == [10, 11, 12]
 
     async def test_deleting_one_odd_key_deletes_no_other(self, store: Store, org: str) -> None:
-        left = set(ADVERSARIAL)
-        await store.apply([Put(entry(org, key)) for key in left], now=NOW)
+        remaining = set(ADVERSARIAL)
+        await store.apply([Put(entry(org, key)) for key in remaining], now=NOW)
         for key in ADVERSARIAL:
             assert await store.apply([Delete(StateEntry, (org, "global", key))], now=NOW) == [True]
-            left.remove(key)
-            assert [item.key for item in await store.scan(Scan(StateEntry, (org, "global")), now=NOW)] == sorted(left)
+            remaining.remove(key)
+            assert [item.key for item in await store.scan(Scan(StateEntry, (org, "global")), now=NOW)] == sorted(
+                remaining
+            )
 
     async def test_a_batch_sees_its_own_earlier_changes(self, store: Store, org: str) -> None:
         row = (org, *K)
-        done = await store.apply(
+        results = await store.apply(
             [
                 Expect(StateEntry, row, 0),
                 Put(entry(org, value=1)),
@@ -133,14 +135,14 @@ class Writes:
             ],
             now=NOW,
         )
-        assert done == [None, Stored(1, WHEN), None, Stored(2, WHEN), 42, None, True, None, 0]
+        assert results == [None, Stored(1, WHEN), None, Stored(2, WHEN), 42, None, True, None, 0]
 
     async def test_a_batch_of_nothing_does_nothing(self, store: Store) -> None:
         assert await store.apply([], now=NOW) == []
 
     async def test_a_large_batch_is_one(self, store: Store, org: str) -> None:
-        done = await store.apply([Put(entry(org, f"k{i:04}", i)) for i in range(2500)], now=NOW)
-        assert done == [Stored(1, WHEN)] * 2500
+        results = await store.apply([Put(entry(org, f"k{i:04}", i)) for i in range(2500)], now=NOW)
+        assert results == [Stored(1, WHEN)] * 2500
         assert len(await store.scan(Scan(StateEntry, (org,)), now=NOW)) == 2500
 
     async def test_expect_refuses_another_version_and_says_both(self, store: Store, org: str) -> None:
@@ -166,7 +168,7 @@ class Writes:
             Put(fact(org)),
         ]
         await store.apply([*before, Put(entry(org, "word", "w"))], now=NOW)
-        seen = await _everything(store, org)
+        before_batch = await _everything(store, org)
         bad, error = _faults(org)[fault]
         good: list[Change] = [
             Put(entry(org, "new")), Put(fact(org, value=2)), append(org, "two", key="once"),
@@ -176,15 +178,15 @@ class Writes:
         ]  # fmt: skip
         with pytest.raises(error):
             await store.apply([*good, bad], now=NOW)
-        assert await _everything(store, org) == seen
+        assert await _everything(store, org) == before_batch
         # The idempotency key of the append that was rolled back was not used up.
         assert appended((await store.apply([append(org, "two", key="once")], now=NOW))[0]).replayed is False
 
     async def test_increment_makes_adds_and_answers_the_total(self, store: Store, org: str) -> None:
         changes = [Increment(entry(org, value=n)) for n in (1, 10, -31)]
         assert await store.apply(changes, now=NOW) == [1, 11, -20]
-        found = await store.get(StateEntry, (org, *K), now=NOW)
-        assert found is not None and (found.value, found.version) == (-20, 3)
+        row = await store.get(StateEntry, (org, *K), now=NOW)
+        assert row is not None and (row.value, row.version) == (-20, 3)
 
     async def test_increment_goes_to_both_ends_of_64_bits_and_no_further(self, store: Store, org: str) -> None:
         for key, end, over in (("max", INT_MAX, 1), ("min", INT_MIN, -1)):
@@ -192,15 +194,15 @@ class Writes:
             with pytest.raises(InvalidValue):
                 await store.apply([Increment(entry(org, key, over))], now=NOW)
             assert await store.apply([Increment(entry(org, key, -over))], now=NOW) == [end - over]
-        found = await store.scan(Scan(StateEntry, (org,)), now=NOW)
-        assert [item.value for item in found] == [INT_MAX - 1, INT_MIN + 1]
+        rows = await store.scan(Scan(StateEntry, (org,)), now=NOW)
+        assert [item.value for item in rows] == [INT_MAX - 1, INT_MIN + 1]
 
-    @pytest.mark.parametrize("held", ["text", "7", 1.0, True, None, [1], {"n": 1}])
-    async def test_only_an_integer_can_be_incremented(self, store: Store, org: str, held: Any) -> None:
-        await store.apply([Put(entry(org, value=held))], now=NOW)
+    @pytest.mark.parametrize("content", ["text", "7", 1.0, True, None, [1], {"n": 1}])
+    async def test_only_an_integer_can_be_incremented(self, store: Store, org: str, content: Any) -> None:
+        await store.apply([Put(entry(org, value=content))], now=NOW)
         with pytest.raises(InvalidValue):
             await store.apply([Increment(entry(org))], now=NOW)
-        assert await value(store, org) == held
+        assert await value(store, org) == content
 
 
 def _faults(org: str) -> dict[str, tuple[Change, type[MemoristError]]]:
@@ -215,8 +217,8 @@ def _faults(org: str) -> dict[str, tuple[Change, type[MemoristError]]]:
 
 
 def _bad_append(org: str) -> Change:
-    made = append(org, "x")
-    return msgspec.structs.replace(made, messages=(message(org, "fine"), message(org, "\ud800")))
+    change = append(org, "x")
+    return msgspec.structs.replace(change, messages=(message(org, "fine"), message(org, "\ud800")))
 
 
 async def _everything(store: Store, org: str) -> list[Any]:
