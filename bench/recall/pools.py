@@ -95,7 +95,7 @@ class Talk:
         """The pool of a question, without the vectors of its candidates."""
         recalling = Recalling(self.memory._core)
         only = EntryFilter(("message",))
-        pool = run_blocking(recalling.pool(question.text, namespaces="user:ada", asked=only, top_k=POOL_DEPTH))
+        pool = run_blocking(recalling.pool(question.text, namespaces="user:ada", entry_filter=only, top_k=POOL_DEPTH))
         turns: list[str] = []
         if pool is not None:
             pool.entries = [msgspec.structs.replace(entry, vector=None) for entry in pool.entries]

@@ -113,8 +113,8 @@ async def answer_calls(
     """Return the results of an assistant's calls to these tools, in the format of its message."""
     results: list[JsonObject] = []
     # The Responses API returns a list of items, and each call in it is an item of its own.
-    for asked in [message] if isinstance(message, str | Mapping | Message) else message:
-        assistant = as_message(asked)
+    for call_message in [message] if isinstance(message, str | Mapping | Message) else message:
+        assistant = as_message(call_message)
         calls = [call for call in assistant.tool_calls if call.name in names]
         answers = [(call, await answer(call.name, _arguments(call))) for call in calls]
         results += _result_messages(assistant, answers)
@@ -126,11 +126,11 @@ def _arguments(call: ToolCall) -> str | JsonMapping:
     return call.arguments if isinstance(call.arguments, str | Mapping) else str(call.arguments)
 
 
-def _result_messages(asked: Message, answers: list[tuple[ToolCall, str]]) -> list[JsonObject]:
+def _result_messages(call_message: Message, answers: list[tuple[ToolCall, str]]) -> list[JsonObject]:
     """Return the answers to an assistant's calls, in the format of its message."""
-    if asked.shape == "anthropic":
+    if call_message.shape == "anthropic":
         blocks = [{"type": "tool_result", "tool_use_id": call.id, "content": text} for call, text in answers]
         return [{"role": "user", "content": blocks}] if blocks else []
-    if asked.shape == "responses":
+    if call_message.shape == "responses":
         return [{"type": "function_call_output", "call_id": call.id, "output": text} for call, text in answers]
     return [{"role": "tool", "tool_call_id": call.id, "content": text} for call, text in answers]

@@ -869,17 +869,19 @@ def view_of(record_type: type[R], *fields: str) -> type[R]:
     """
     # Cached per set of fields: a codec is compiled for each view, which takes longer than most scans.
     columns = {field.name: field for field in msgspec.structs.fields(record_type)}
-    wanted = [name for name in columns if name in (*record_type.table.key, "expires_at", *fields) and name != "org"]
+    shown_columns = [
+        name for name in columns if name in (*record_type.table.key, "expires_at", *fields) and name != "org"
+    ]
     types = typing.get_type_hints(record_type)
     table = Table(
         record_type.table.name, record_type.table.key, record_type.table.indexes, sealed=record_type.table.checksum
     )
-    missing = [name for index in table.indexes.values() for name in index if name not in (*wanted, "org")]
+    missing = [name for index in table.indexes.values() for name in index if name not in (*shown_columns, "org")]
     view = msgspec.defstruct(
         f"{record_type.__name__}View",
         [
             (name, types[name]) if columns[name].required else (name, types[name], _default(columns[name]))
-            for name in (*wanted, *dict.fromkeys(missing))
+            for name in (*shown_columns, *dict.fromkeys(missing))
         ],
         bases=(Record,),
         namespace={"table": table},

@@ -148,20 +148,20 @@ class Scope(msgspec.Struct, frozen=True):
         return None if self.shared is None else Scope(self.shared, read=self.read, foreign=True)
 
     def _check_grants(
-        self, asked: Sequence[Ns] | None, held: tuple[str, ...], may: Callable[[str], bool]
+        self, spaces: Sequence[Ns] | None, held: tuple[str, ...], may: Callable[[str], bool]
     ) -> tuple[str, ...]:
         """Return the requested grants, each checked against this scope's own, or the existing ones if none are
         requested."""
-        if asked is None:
+        if spaces is None:
             return held
-        wanted = grants(asked)
-        for grant in wanted:
+        granted = grants(spaces)
+        for grant in granted:
             # A user's own namespace may look like a pattern (`user:a*`). That does not permit granting the pattern,
             # which needs a grant that covers it.
             whole = grant.endswith("*") and self.user is not None
             if not (any(_covers(held_grant, grant) for held_grant in held) if whole else may(grant)):
                 raise Forbidden(f"a handle cannot grant more than it has: {grant!r} is not among its own grants")
-        return wanted
+        return granted
 
     def readable(self, ns: Ns) -> str:
         """Return the namespace as text. Raises Forbidden if this scope may not read it."""

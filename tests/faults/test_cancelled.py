@@ -36,7 +36,7 @@ class Seen(msgspec.Struct):
     cancelled: int = 0
     acknowledged: list[int] = msgspec.field(default_factory=list)
     swallowed: int = 0
-    """Asked to stop while at work, and ended as if nobody had."""
+    """Caller to stop while at work, and ended as if nobody had."""
     stuck: int = 0
     torn: list[str] = msgspec.field(default_factory=list)
     lost: list[int] = msgspec.field(default_factory=list)

@@ -101,8 +101,8 @@ class MemoristContextProvider(ContextProvider):
 
     async def before_run(self, *, agent: object, session: object, context: Any, state: dict[str, object]) -> None:
         """Recall memories for the user's messages, and add them to the instructions."""
-        asked = " ".join(message.text for message in context.input_messages if message.role == "user")
-        memories = await recalled(self._handles.awaited, asked, namespaces=self._namespaces, top_k=self._top_k)
+        question = " ".join(message.text for message in context.input_messages if message.role == "user")
+        memories = await recalled(self._handles.awaited, question, namespaces=self._namespaces, top_k=self._top_k)
         if memories:
             context.extend_instructions(self.source_id, memories)
 
@@ -191,9 +191,9 @@ class BudgetCompaction:
 
     async def __call__(self, messages: list[FrameworkMessage]) -> bool:
         """Mark the messages that do not fit as excluded, and return whether there were any."""
-        shown = [message for message in messages if not message.additional_properties.get(EXCLUDED, False)]
-        retained = set(fitting([message_of(message) for message in shown], self._budget, counter=self._counter))
-        left_out = [message for index, message in enumerate(shown) if index not in retained]
+        visible = [message for message in messages if not message.additional_properties.get(EXCLUDED, False)]
+        retained = set(fitting([message_of(message) for message in visible], self._budget, counter=self._counter))
+        left_out = [message for index, message in enumerate(visible) if index not in retained]
         for message in left_out:
             message.additional_properties[EXCLUDED] = True
         return bool(left_out)

@@ -109,12 +109,12 @@ class _Files:
         key = _key(command.path)
         if not key:
             raise ToolError("Cannot delete the /memories directory itself")
-        gone = await self._memory.facts.delete(self._space, key)
+        is_deleted = await self._memory.facts.delete(self._space, key)
         below = await self._below(key)
         async with self._memory.batch() as batch:
             for fact in below:
                 await batch.facts.delete(self._space, fact.key)
-        if not gone and not below:
+        if not is_deleted and not below:
             raise ToolError(f"The path {command.path} does not exist")
         return f"Successfully deleted {command.path}"
 

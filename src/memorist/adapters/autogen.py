@@ -47,12 +47,12 @@ class MemoristMemory(AutoGenMemory, Component[MemoristMemoryConfig]):
     async def update_context(self, model_context: ChatCompletionContext) -> UpdateContextResult:
         """Add memories recalled for the last message to a model context, fenced as data."""
         messages = await model_context.get_messages()
-        asked = next((str(message.content) for message in reversed(messages) if message.type == "UserMessage"), "")
-        memories = await recalled(self._handles.awaited, asked, namespaces=self._namespaces, top_k=self._top_k)
+        question = next((str(message.content) for message in reversed(messages) if message.type == "UserMessage"), "")
+        memories = await recalled(self._handles.awaited, question, namespaces=self._namespaces, top_k=self._top_k)
         if not memories:
             return UpdateContextResult(memories=MemoryQueryResult(results=[]))
         await model_context.add_message(SystemMessage(content=memories))
-        return UpdateContextResult(memories=await self.query(asked))
+        return UpdateContextResult(memories=await self.query(question))
 
     async def query(
         self, query: str | MemoryContent, cancellation_token: CancellationToken | None = None, **kwargs: object
@@ -86,9 +86,11 @@ class MemoristMemory(AutoGenMemory, Component[MemoristMemoryConfig]):
             raise UsageError(
                 "only a MemoristMemory created from a URL can be serialised, not one created from a Memory"
             )
-        asked = self._namespaces
+        namespaces = self._namespaces
         spaces = (
-            None if asked is None else [str(ns) for ns in ([asked] if isinstance(asked, str | Namespace) else asked)]
+            None
+            if namespaces is None
+            else [str(ns) for ns in ([namespaces] if isinstance(namespaces, str | Namespace) else namespaces)]
         )
         return MemoristMemoryConfig(url=self._url, namespace=self._space, namespaces=spaces, top_k=self._top_k)
 

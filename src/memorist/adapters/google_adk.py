@@ -266,7 +266,7 @@ class MemoristMemoryService(BaseMemoryService):
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
         """Return memories relevant to a query, best first."""
-        mine = thread_of(app_name, user_id, "")
+        own_thread = thread_of(app_name, user_id, "")
         space = f"user:{user_id}"
         hits = await self._handles.awaited.recall(query, namespaces=space, top_k=self._top_k)
         entries = [
@@ -275,7 +275,7 @@ class MemoristMemoryService(BaseMemoryService):
                 timestamp=hit.created_at.isoformat(),
             )
             for hit in hits
-            if hit.kind != "message" or hit.id.startswith(mine)
+            if hit.kind != "message" or hit.id.startswith(own_thread)
         ]  # fmt: skip
         return SearchMemoryResponse(memories=entries)
 

@@ -73,8 +73,10 @@ class MemoristMiddleware(AgentMiddleware):
             retained = fitting(converted, self._budget, counter=self._counter)
             changes["messages"] = [request.messages[index] for index in retained]
         if self._recall:
-            asked = next((str(message.text) for message in reversed(request.messages) if message.type == "human"), "")
-            memories = await recalled(memory, asked, **self._options)
+            question = next(
+                (str(message.text) for message in reversed(request.messages) if message.type == "human"), ""
+            )
+            memories = await recalled(memory, question, **self._options)
             before = request.system_message.text if request.system_message is not None else ""
             if memories:
                 changes["system_message"] = SystemMessage("\n\n".join(part for part in (before, memories) if part))

@@ -172,8 +172,8 @@ class MemoristMemoryBlock(BaseMemoryBlock[str]):
         self._thread = f"{self._space}/{thread}"
 
     async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: object) -> str:
-        asked = next((message.content or "" for message in reversed(messages or []) if message.role == "user"), "")
-        return await recalled(self._handles.awaited, asked, **self._options)
+        question = next((message.content or "" for message in reversed(messages or []) if message.role == "user"), "")
+        return await recalled(self._handles.awaited, question, **self._options)
 
     async def _aput(self, messages: list[ChatMessage]) -> None:
         if messages:

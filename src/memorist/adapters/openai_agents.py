@@ -73,8 +73,8 @@ class MemoristSession:
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """Return the items in order, or only the newest ones if there is a limit."""
-        wanted = resolve_session_limit(limit, self.session_settings)
-        return await self._run(lambda memory: self._items(memory, wanted))
+        session_limit = resolve_session_limit(limit, self.session_settings)
+        return await self._run(lambda memory: self._items(memory, session_limit))
 
     async def _items(self, memory: AsyncMemory, limit: int | None) -> list[Any]:
         try:
@@ -161,10 +161,10 @@ class MemoristSession:
         pruned: Callable[[TResponseInputItem], bool] | None,
     ) -> bool:
         thread = await memory.threads.get(self._thread)
-        held = await memory.threads.messages(self._thread) if thread is not None else []
-        if thread is None or [message.seq for message in held[-len(expected) :]] != list(expected):
+        stored = await memory.threads.messages(self._thread) if thread is not None else []
+        if thread is None or [message.seq for message in stored[-len(expected) :]] != list(expected):
             return False
-        before = [_item(message) for message in held[: -len(expected)]]
+        before = [_item(message) for message in stored[: -len(expected)]]
         while pruned is not None and before and pruned(before[0]):
             before.pop(0)
         messages = [message_of(item) for item in (*before, *output)]
@@ -211,8 +211,8 @@ def recalling(
 
     async def filled(data: CallModelData[Any]) -> ModelInputData:
         request = data.model_data
-        asked = next((message_of(item).text for item in reversed(request.input) if _is_question(item)), "")
-        memories = await recalled(handles.awaited, asked, namespaces=namespaces, top_k=top_k)
+        question = next((message_of(item).text for item in reversed(request.input) if _is_question(item)), "")
+        memories = await recalled(handles.awaited, question, namespaces=namespaces, top_k=top_k)
         parts = [part for part in (request.instructions, memories) if part]
         return ModelInputData(input=request.input, instructions="\n\n".join(parts) or None)
 

@@ -130,9 +130,9 @@ class MemoristConversationStore(ConversationStore):
             if parent is not None and parent not in above:
                 record = await self._memory.records.get(self._space, _entry_key(parent))
                 above[parent] = [] if record is None else list(record.meta.get("above", ()))
-            mine = [] if parent is None else [parent, *above[parent]][:STORED_ANCESTORS]
-            above[entry.id] = mine
-            puts.append(RecordPut(key=_entry_key(entry.id), data=_entries.dump_json(entry), meta={"above": mine}))
+            ancestors = [] if parent is None else [parent, *above[parent]][:STORED_ANCESTORS]
+            above[entry.id] = ancestors
+            puts.append(RecordPut(key=_entry_key(entry.id), data=_entries.dump_json(entry), meta={"above": ancestors}))
         return puts
 
     async def _mirrored(self, conversation_id: str, entries: Sequence[ConversationEntry]) -> None:
@@ -194,15 +194,15 @@ class MemoristConversationStore(ConversationStore):
     async def read_history(self, head_id: str | None, *, limit: int | None = None) -> list[ConversationEntry]:
         """Return the entries up to and including the given one, oldest first, reading `ABOVE` of them at a time."""
         history: list[ConversationEntry] = []
-        wanted = [] if head_id is None else [head_id]
-        while wanted and (limit is None or len(history) < limit):
-            records = await self._memory.records.get_many(self._space, [_entry_key(id) for id in wanted])
+        ids = [] if head_id is None else [head_id]
+        while ids and (limit is None or len(history) < limit):
+            records = await self._memory.records.get_many(self._space, [_entry_key(id) for id in ids])
             if records[0] is None:
-                raise KeyError(wanted[0])
+                raise KeyError(ids[0])
             rows = [record for record in records if record is not None]
             history += [_entries.validate_json(_bytes(row)) for row in rows]
             above = list(rows[-1].meta.get("above", ()))
-            wanted = above if len(rows) == len(wanted) else above[:1]
+            ids = above if len(rows) == len(ids) else above[:1]
         return history[:limit][::-1]
 
     async def close(self) -> None:
@@ -233,8 +233,8 @@ def recalling(
         last = messages[-1] if messages else None
         if not isinstance(last, ModelRequest):
             return messages
-        asked = " ".join(_content_text(part.content) for part in last.parts if isinstance(part, UserPromptPart))
-        memories = await recalled(handles.awaited, asked, namespaces=namespaces, top_k=top_k)
+        question = " ".join(_content_text(part.content) for part in last.parts if isinstance(part, UserPromptPart))
+        memories = await recalled(handles.awaited, question, namespaces=namespaces, top_k=top_k)
         if not memories:
             return messages
         return [*messages[:-1], dataclasses.replace(last, parts=[SystemPromptPart(content=memories), *last.parts])]

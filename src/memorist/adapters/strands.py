@@ -149,10 +149,10 @@ class MemoristSessionRepository(SessionRepository):
 
     def _redact(self, thread: str, text: str) -> None:
         try:
-            held = self._memory.threads.messages(thread)
+            messages = self._memory.threads.messages(thread)
         except NotFound:
             return
-        for message in held:
+        for message in messages:
             if text and message.text == text:
                 self._memory.threads.redact(message)
 
@@ -193,8 +193,8 @@ class MemoristMemoryStore:
     async def add(self, content: str, metadata: JsonMapping | None = None) -> Fact | None:
         """Store a text as a fact, unless a fact with the same text already exists."""
         key = f"{ROOT}/{(metadata or {}).get('id') or new_id()}"
-        held = await self._handles.awaited.facts.list(self._space, prefix=f"{ROOT}/")
-        if any(fact.value == content for fact in held):
+        facts = await self._handles.awaited.facts.list(self._space, prefix=f"{ROOT}/")
+        if any(fact.value == content for fact in facts):
             return None
         return await self._handles.awaited.facts.set(self._space, key, content)
 

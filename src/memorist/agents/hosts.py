@@ -93,8 +93,8 @@ def _with_entries(text: str, entries: JsonMapping, path: tuple[str, ...]) -> str
     return text
 
 
-def _check(value: object, wanted: type, path: tuple[str, ...], name: str) -> None:
-    if not isinstance(value, wanted):
+def _check(value: object, expected_type: type, path: tuple[str, ...], name: str) -> None:
+    if not isinstance(value, expected_type):
         raise NotJson(f"{'.'.join(path)} is not {name}")
 
 
@@ -116,8 +116,8 @@ def _without_entries(text: str, entries: JsonMapping, original: JsonMapping, pat
         elif isinstance(entry, list) and isinstance(node.value, list):
             for index in reversed([index for index, item in enumerate(node.value) if _is_ours(item)]):
                 text = remove(text, (*path, name), index)
-        left = node_at(text, (*path, name))
-        if name not in original and left is not None and left.value in ({}, []):
+        remaining = node_at(text, (*path, name))
+        if name not in original and remaining is not None and remaining.value in ({}, []):
             text = _without_member(text, path, name)
     node = node_at(text, path)
     assert node is not None

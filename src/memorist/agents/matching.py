@@ -58,18 +58,18 @@ def rank_notes(prompt: str, notes: Sequence[str], limit: int, kinds: Sequence[st
             scores[index] = max(score, scores.get(index, 0.0))
     best = max(scores.values(), default=0.0)
     ranked = sorted((-score, index) for index, score in scores.items() if score >= best * MIN_BEST_SHARE)
-    asked = [index for part in questions for index in _asked_by_kind(part, texts, kinds)]
-    return list(dict.fromkeys([*(index for _, index in ranked), *asked]))[:limit]
+    indexes = [index for part in questions for index in _asked_by_kind(part, texts, kinds)]
+    return list(dict.fromkeys([*(index for _, index in ranked), *indexes]))[:limit]
 
 
 def _scores(part: str, texts: Sequence[frozenset[str]], frequency: Mapping[str, int]) -> dict[int, float]:
     # A hook runs before every prompt, and a prompt may contain a whole log.
-    wanted = list(dict.fromkeys(words_of(part)))[:MAX_PROMPT_WORDS]
-    weights = {word: math.log(1 + (len(texts) + 0.5) / (frequency[word] + 0.5)) for word in wanted}
+    prompt_words = list(dict.fromkeys(words_of(part)))[:MAX_PROMPT_WORDS]
+    weights = {word: math.log(1 + (len(texts) + 0.5) / (frequency[word] + 0.5)) for word in prompt_words}
     total = sum(weights.values())
     scores = {}
     for index, text in enumerate(texts):
-        shared = [word for word in wanted if word in text]
+        shared = [word for word in prompt_words if word in text]
         weight = sum(weights[word] for word in shared)
         # One shared word is a coincidence unless it is most of the prompt; two rare ones are not.
         enough = weight >= total * MIN_SHARE or weight >= MIN_SHARED_WEIGHT if len(shared) >= 2 else False

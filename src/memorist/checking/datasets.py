@@ -112,8 +112,8 @@ def _locomo(number: int, sample: Any) -> Conversation:
     for key in keys:
         at = _spoken(talk.get(f"{key}_date_time", ""))
         for turn_data in talk[key]:
-            seen = f" [shares a photo: {turn_data['blip_caption']}]" if turn_data.get("blip_caption") else ""
-            turns.append(Turn(turn_data["dia_id"], key, turn_data["speaker"], turn_data["text"] + seen, at))
+            caption = f" [shares a photo: {turn_data['blip_caption']}]" if turn_data.get("blip_caption") else ""
+            turns.append(Turn(turn_data["dia_id"], key, turn_data["speaker"], turn_data["text"] + caption, at))
     turn_ids = {turn.id for turn in turns}
     questions = []
     for i, qa in enumerate(sample["qa"]):

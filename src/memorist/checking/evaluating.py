@@ -98,10 +98,12 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
     measures: list[Measure]
 
 
-def evaluate(name: str, asked: Iterable[tuple[Question, Memory]], budgets: Sequence[int] = BUDGETS) -> Evaluation:
+def evaluate(
+    name: str, asked_questions: Iterable[tuple[Question, Memory]], budgets: Sequence[int] = BUDGETS
+) -> Evaluation:
     """Ask each question at each budget, and return the measurements."""
     measures: list[Measure] = []
-    for question, memory in asked:
+    for question, memory in asked_questions:
         if not measures:
             # The first request of a process loads the encoder, which is no cost of the question.
             memory.context(question.text, budget=budgets[0])
@@ -226,11 +228,11 @@ def request_text(context: Context) -> str:
 
 def holds(request: str, text: str) -> bool:
     """Return whether a request contains a text, or a sufficiently long part of it."""
-    wanted = plain(text)
-    if wanted in request:
+    plain_text = plain(text)
+    if plain_text in request:
         return True
-    last = len(wanted) - MIN_PIECE_CHARACTERS
-    return any(wanted[start : start + MIN_PIECE_CHARACTERS] in request for start in range(last + 1))
+    last = len(plain_text) - MIN_PIECE_CHARACTERS
+    return any(plain_text[start : start + MIN_PIECE_CHARACTERS] in request for start in range(last + 1))
 
 
 def plain(text: str) -> str:

@@ -31,7 +31,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Asked:
+class CaseRequest:
     """Holds a case whose question has been asked: the memory, and the assembled request."""
 
     case: Case

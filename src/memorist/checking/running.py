@@ -25,7 +25,7 @@ from ..values import JsonMapping, JsonObject
 from .cases import BETWEEN_MESSAGES, FIRST_MOMENT, Case, Piece, read_moment
 from .expectations import Failure, check
 from .recorded import RecordedModel
-from .request import Asked
+from .request import CaseRequest
 from .snapshots import compare_snapshot
 
 DERIVE_SECONDS = 120.0
@@ -72,16 +72,16 @@ def run_case(
     start = time.perf_counter()
     try:
         written = case.pieces(fixtures) if pieces is None else list(pieces)
-        with ask_case(case, written, options) as asked:
-            failures = check(asked)
+        with ask_case(case, written, options) as request:
+            failures = check(request)
             if case.snapshot:
-                failures += compare_snapshot(asked, update=options.update)
+                failures += compare_snapshot(request, update=options.update)
     except MemoristError as problem:
         spent = time.perf_counter() - start
         return CaseResult(name=case.name, file=case.file, status="error", seconds=spent, error=str(problem))
     return CaseResult(
         name=case.name, file=case.file, status="failed" if failures else "passed", seconds=time.perf_counter() - start,
-        tokens=asked.context.tokens, failures=tuple(failures),
+        tokens=request.context.tokens, failures=tuple(failures),
     )  # fmt: skip
 
 
@@ -105,7 +105,7 @@ def check_request(
 
 
 @contextmanager
-def ask_case(case: Case, pieces: Sequence[Piece], options: Options) -> Iterator[Asked]:
+def ask_case(case: Case, pieces: Sequence[Piece], options: Options) -> Iterator[CaseRequest]:
     """Store the pieces of a case, and ask its question."""
     clock = FakeClock(min((piece.at for piece in pieces), default=FIRST_MOMENT))
     recorded = None if case.answers is None else RecordedModel(_beside(case, case.answers), options.live)
@@ -124,7 +124,7 @@ def ask_case(case: Case, pieces: Sequence[Piece], options: Options) -> Iterator[
         if not case.reads_server:
             whole.jobs.drain(seconds=DERIVE_SECONDS)
         thread = next((piece.thread for piece in reversed(pieces) if piece.user == case.user and piece.thread), None)
-        asked = _ask(case, whole, whole.scope(user=case.user, read=options.read), thread if case.continues else None)
+        request = _ask(case, whole, whole.scope(user=case.user, read=options.read), thread if case.continues else None)
         if recorded is not None:
             if recorded.missing:
                 raise InvalidValue(
@@ -133,7 +133,7 @@ def ask_case(case: Case, pieces: Sequence[Piece], options: Options) -> Iterator[
                 )
             if options.live is not None:
                 recorded.save()
-        yield asked
+        yield request
 
 
 def newest_moment(whole: Memory, user: str) -> datetime | None:
@@ -169,10 +169,10 @@ def write_pieces(whole: Memory, pieces: Sequence[Piece], clock: FakeClock) -> No
                 memory.threads.append(piece.thread, message, create=f"user:{piece.user}")
 
 
-def _ask(case: Case, whole: Memory, memory: Memory, thread: str | None = None) -> Asked:
+def _ask(case: Case, whole: Memory, memory: Memory, thread: str | None = None) -> CaseRequest:
     thread = thread or case.thread
     context = memory.context(case.ask, thread=thread, system=case.system, budget=case.budget)
-    return Asked(case, whole, memory, context, thread)
+    return CaseRequest(case, whole, memory, context, thread)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from .cases import Case, rerun_command
 from .expectations import Failure
-from .request import Asked
+from .request import CaseRequest
 from .stages import context_command
 
 FOLDER = "snapshots"
@@ -19,14 +19,14 @@ def snapshot_path(case: Case) -> Path:
     return file.parent / FOLDER / file.name.partition(".")[0] / f"{case.slug}.txt"
 
 
-def compare_snapshot(asked: Asked, *, update: bool) -> list[Failure]:
+def compare_snapshot(case_request: CaseRequest, *, update: bool) -> list[Failure]:
     """Return the difference between the request and the recorded one. With `update`, the request is recorded."""
-    path, request = snapshot_path(asked.case), asked.snapshot()
+    path, request = snapshot_path(case_request.case), case_request.snapshot()
     if update:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(request, "utf-8")
         return []
-    update_command = rerun_command(asked.case.file, asked.case.name, "update")
+    update_command = rerun_command(case_request.case.file, case_request.case.name, "update")
     if not path.exists():
         message = f"no request has been recorded yet; record it with: {update_command}"
         return [Failure(expectation="snapshot", message=message)]
@@ -39,6 +39,6 @@ def compare_snapshot(asked: Asked, *, update: bool) -> list[Failure]:
             expectation="snapshot",
             message=f"the request differs from the recorded one; if it should, run: {update_command}",
             parts=tuple(lines),
-            reproduce=(context_command(asked),),
+            reproduce=(context_command(case_request),),
         )
     ]

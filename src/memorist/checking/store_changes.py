@@ -27,11 +27,11 @@ def store_changes(case: Case) -> Iterator[tuple[str, str, Change]]:
     """Yield the changes to a case with a store: the changed record, the kind of change, and the function that makes
     it."""
     bare = msgspec.structs.replace(case, snapshot=False)
-    with ask_case(bare, (), Options()) as asked:
+    with ask_case(bare, (), Options()) as request:
         namespace = f"user:{case.user}"
-        facts = asked.whole.facts.list(namespace)
-        threads = asked.whole.threads.list(namespace)
-        messages = [message for thread in threads for message in asked.whole.threads.messages(thread.id)]
+        facts = request.whole.facts.list(namespace)
+        threads = request.whole.threads.list(namespace)
+        messages = [message for thread in threads for message in request.whole.threads.messages(thread.id)]
     # Facts that were taken from a message go and change with it.
     for fact in (fact for fact in facts if not fact.sources):
         yield from ((f"{fact.key} = {fact.value}", name, change) for name, change in _fact_changes(fact))

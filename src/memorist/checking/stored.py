@@ -54,8 +54,8 @@ class Store:
             spoken = [turn for turn in turns if turn.session == session]
             for at in range(0, len(spoken), MAX_APPENDED_MESSAGES):
                 part = spoken[at : at + MAX_APPENDED_MESSAGES]
-                sent = self.memory.threads.append(self._threads[session], *map(message_of, part))
-                self.turn_of.update((receipt.message.id, turn.id) for receipt, turn in zip(sent, part, strict=True))
+                receipts = self.memory.threads.append(self._threads[session], *map(message_of, part))
+                self.turn_of.update((receipt.message.id, turn.id) for receipt, turn in zip(receipts, part, strict=True))
         if turns and turns[-1].timestamp is not None:
             self.clock.at = max(self.clock.at, aware(turns[-1].timestamp))
         self.memory.recall("anything", top_k=1)

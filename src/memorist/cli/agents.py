@@ -67,8 +67,10 @@ def install(session: Session, agent: Agent, where: str, root: Path, yes: bool, d
     if "://" not in url:
         Path(url).parent.mkdir(parents=True, exist_ok=True)
     installer.install()
-    done = {"agent": agent, "where": where, "files": [str(change.path) for change in changes], "memory": url}
-    session.done(done, f"{agent} has a memory at {url}. {AFTERWARDS[agent]}" if changes else f"{agent} had it already")
+    result = {"agent": agent, "where": where, "files": [str(change.path) for change in changes], "memory": url}
+    session.done(
+        result, f"{agent} has a memory at {url}. {AFTERWARDS[agent]}" if changes else f"{agent} had it already"
+    )
 
 
 @click.command()
@@ -90,8 +92,8 @@ def uninstall(session: Session, agent: Agent, where: str, root: Path, yes: bool,
     if changes and not yes:
         confirm(f"Change {len(changes)} files?")
     installer.uninstall()
-    done = {"agent": agent, "where": where, "files": [str(change.path) for change in changes]}
-    session.done(done, f"{agent} no longer has a memory here")
+    result = {"agent": agent, "where": where, "files": [str(change.path) for change in changes]}
+    session.done(result, f"{agent} no longer has a memory here")
 
 
 @click.command()

@@ -89,9 +89,9 @@ def _title(text: str) -> None:
 
 def _talk(memory: Memory, turns: Iterable[tuple[str, str]]) -> None:
     with memory.session() as talk:
-        for asked, answered in turns:
-            talk.add(asked, answered)
-            _print_wrapped(f"  Ada:   {asked}", under=9)
+        for question, answered in turns:
+            talk.add(question, answered)
+            _print_wrapped(f"  Ada:   {question}", under=9)
             _print_wrapped(f"  agent: {answered}", under=9)
 
 
@@ -160,10 +160,10 @@ def _until_free(path: str) -> None:
 
     with Memory(path, worker=False) as memory:
         while (task := memory.tasks.resume("import-crm")) is not None and task.leased_until is not None:
-            left = task.leased_until.timestamp() - time.time()
-            if left <= 0:
+            seconds = task.leased_until.timestamp() - time.time()
+            if seconds <= 0:
                 return
-            time.sleep(left + 0.01)
+            time.sleep(seconds + 0.01)
 
 
 def _forgotten(path: str) -> None:
@@ -171,6 +171,6 @@ def _forgotten(path: str) -> None:
     with Memory(path, worker=False) as memory:
         erasure = memory.forget(user="ada", physical=True)
         table([{"kind": kind, "removed": count} for kind, count in erasure.counts.items()], ("kind", "removed"))
-        left = memory.recall("launch budget masks Lisbon", top_k=3)
+        hits = memory.recall("launch budget masks Lisbon", top_k=3)
         trace = "nothing" if erasure.verified else erasure.found or erasure.unchecked
-        click.echo(f"  left in the file: {trace}; recalled now: {len(left)} hits")
+        click.echo(f"  left in the file: {trace}; recalled now: {len(hits)} hits")

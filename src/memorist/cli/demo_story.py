@@ -118,8 +118,8 @@ def _thread(memory: Memory, user: str, title: str, **metadata: Json) -> str:
 
 
 def _talk(memory: Memory, clock: StoryClock, thread: str, turns: Sequence[Said], pause: float = 40) -> None:
-    for asked, answered in turns:
-        memory.threads.append(thread, {"role": "user", "content": asked})
+    for question, answered in turns:
+        memory.threads.append(thread, {"role": "user", "content": question})
         clock.on(4)
         memory.threads.append(thread, {"role": "assistant", "content": answered})
         clock.on(pause)
@@ -158,8 +158,11 @@ def _passers_by(memory: Memory, clock: StoryClock, dice: random.Random, people: 
 
 def _order(dice: random.Random, ward: int) -> Said:
     item, count = dice.choice(STOCK), dice.randrange(2, 9)
-    asked = dice.choice(ORDERS).format(count=count, item=item, ward=ward)
-    return asked, f"Done: {count} boxes of {item} for ward {ward}, they arrive {dice.choice(('Monday', 'Thursday'))}."
+    question = dice.choice(ORDERS).format(count=count, item=item, ward=ward)
+    return (
+        question,
+        f"Done: {count} boxes of {item} for ward {ward}, they arrive {dice.choice(('Monday', 'Thursday'))}.",
+    )
 
 
 def _moving(memory: Memory, clock: StoryClock) -> None:
@@ -217,11 +220,15 @@ def _week(memory: Memory, clock: StoryClock, dice: random.Random) -> None:
 
 def _exchange(memory: Memory, clock: StoryClock, thread: str, call: JsonObject) -> None:
     """Return a question, the call it led to, its result, and the answer."""
-    asked = {"id": call["id"], "type": "function", "function": {"name": call["name"], "arguments": call["arguments"]}}
+    tool_call = {
+        "id": call["id"],
+        "type": "function",
+        "function": {"name": call["name"], "arguments": call["arguments"]},
+    }
     memory.threads.append(
         thread,
         {"role": "user", "content": call["question"]},
-        {"role": "assistant", "content": None, "tool_calls": [asked]},
+        {"role": "assistant", "content": None, "tool_calls": [tool_call]},
         {"role": "tool", "tool_call_id": call["id"], "content": call["result"]},
         {"role": "assistant", "content": call["answer"]},
     )
@@ -271,8 +278,8 @@ def _trip(memory: Memory, clock: StoryClock) -> None:
         ("I'm in Porto until Friday for the training. Can we move the call?", "Moved to Thursday 15:00."),
         ("Yes, please tell Ruben.", "Done, Ruben knows."),
     )
-    for asked, answered in turns:
-        _sent(memory, thread, asked)
+    for question, answered in turns:
+        _sent(memory, thread, question)
         _settle(memory, clock)
         memory.threads.append(thread, {"role": "assistant", "content": answered})
         _settle(memory, clock)

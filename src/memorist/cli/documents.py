@@ -60,5 +60,5 @@ def delete(session: Session, namespace: str, id: str) -> None:
     """Delete a document and its chunks."""
     with session.memory() as memory:
         whole = ending(id, [document.id for document in memory.documents.list(namespace)])
-        gone = memory.documents.delete(namespace, whole)
-    session.gone(gone, whole, missing=f"no document {id!r} in {namespace}")
+        is_deleted = memory.documents.delete(namespace, whole)
+    session.gone(is_deleted, whole, missing=f"no document {id!r} in {namespace}")

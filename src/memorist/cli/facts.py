@@ -85,8 +85,8 @@ def set(
 def delete(session: Session, namespace: str, key: str) -> None:
     """Delete a fact but keep its history."""
     with session.memory() as opened:
-        gone = opened.facts.delete(namespace, key)
-    session.gone(gone, f"{namespace}/{key}", missing=f"no fact {key!r} in {namespace}")
+        is_deleted = opened.facts.delete(namespace, key)
+    session.gone(is_deleted, f"{namespace}/{key}", missing=f"no fact {key!r} in {namespace}")
 
 
 @fact_command

@@ -16,8 +16,8 @@ class Suggesting(click.Group):
         """Return the command, or raise a UsageError with suggestions."""
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-"):
-            meant = self.elsewhere(ctx, name) or nearest(name, self.list_commands(ctx))
-            hint = f"; did you mean {' or '.join(repr(command) for command in meant)}?" if meant else ""
+            suggestion = self.elsewhere(ctx, name) or nearest(name, self.list_commands(ctx))
+            hint = f"; did you mean {' or '.join(repr(command) for command in suggestion)}?" if suggestion else ""
             raise click.UsageError(f"No such command {name!r}{hint}", ctx)
         return super().resolve_command(ctx, args)
 

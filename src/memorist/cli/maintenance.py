@@ -77,7 +77,7 @@ def worker(session: Session, once: bool, lease: float, every: float, names: tupl
     stop: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda got, _: stop.append(got))
-    done, cleaned = 0, 0.0
+    count, cleaned = 0, 0.0
     with session.memory() as memory:
         if not once:
             orgs = "all orgs" if memory.org == "default" else f"the org {memory.org}"
@@ -99,14 +99,14 @@ def worker(session: Session, once: bool, lease: float, every: float, names: tupl
                 echo(f"memorist: {cell(str(problem))}; trying again", err=True)
                 claimed = 0
                 time.sleep(1)
-            done += claimed
+            count += claimed
             if claimed:
                 _say(session, f"{claimed} jobs done, {_waiting(memory)} waiting")
             elif once:
                 break
             else:
                 time.sleep(0.2)
-    session.done({"jobs": done}, f"{done} jobs done")
+    session.done({"jobs": count}, f"{count} jobs done")
 
 
 _TURN_SECONDS = 5.0
@@ -159,9 +159,9 @@ def forget(session: Session, /, physical: bool, shred: bool, preview: bool, yes:
     if session.as_json:
         session.print_json(msgspec.to_builtins(erasure))
     else:
-        done = "would be removed" if preview else "removed"
+        verb = "would be removed" if preview else "removed"
         if erasure.counts:
-            session.show([{"kind": kind, done: count} for kind, count in erasure.counts.items()], ("kind", done))
+            session.show([{"kind": kind, verb: count} for kind, count in erasure.counts.items()], ("kind", verb))
         if absent:
             click.echo(f"Nothing like that is stored in the org {cell(session.org)}. Use --org NAME for another one.")
         if erasure.shredded:
@@ -205,10 +205,10 @@ def scrub(session: Session, yes: bool) -> int:
     if not yes and not session.as_json:
         confirm("This rewrites the files of every org and may take locks. Go on?")
     with session.memory(all_orgs=True) as memory:
-        done = memory.scrub()
-    rewritten = [f"rewritten: {location}" for location in done.done]
-    session.report(done, [*rewritten, *(f"not rewritten: {location}" for location in done.left)])
-    return 1 if done.left else 0
+        report = memory.scrub()
+    rewritten = [f"rewritten: {location}" for location in report.done]
+    session.report(report, [*rewritten, *(f"not rewritten: {location}" for location in report.left)])
+    return 1 if report.left else 0
 
 
 @click.command()

@@ -63,8 +63,8 @@ def delete(session: Session, id: str) -> None:
     """Delete a learning about --user NAME, or for everyone. It is not derived again."""
     with session.memory() as memory:
         whole = ending(id, [learning.id for learning in memory.learnings.list(min_confidence=0.0, limit=None)])
-        gone = memory.learnings.delete(whole)
-    session.gone(gone, whole, missing=f"no learning {id!r}")
+        is_deleted = memory.learnings.delete(whole)
+    session.gone(is_deleted, whole, missing=f"no learning {id!r}")
 
 
 @group()

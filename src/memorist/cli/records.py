@@ -55,8 +55,8 @@ def get(session: Session, namespace: str, key: str, raw: bool) -> None:
         data = record.data if isinstance(record.data, bytes) else msgspec.json.encode(record.data)
         sys.stdout.buffer.write(data)
         return
-    shown = None if record is None else {**_head(record, session.as_json), "data": _shown(record.data)}
-    session.show_record(shown, missing=f"no record {key}")
+    row = None if record is None else {**_head(record, session.as_json), "data": _shown(record.data)}
+    session.show_record(row, missing=f"no record {key}")
 
 
 @records.command(
@@ -106,8 +106,8 @@ def put(
 def delete(session: Session, namespace: str, key: str, ranged: bool, expect: int | None) -> None:
     with session.memory() as memory:
         if ranged:
-            gone = memory.records.delete_range(namespace, _key(key))
-            session.done({"deleted": gone}, f"deleted {gone} records")
+            count = memory.records.delete_range(namespace, _key(key))
+            session.done({"deleted": count}, f"deleted {count} records")
             return
         session.gone(memory.records.delete(namespace, _key(key), expect=expect), key, missing=f"no record {key}")
 

@@ -33,14 +33,16 @@ def redteam(session: Session, model: str | None, families: tuple[str, ...], here
     if session.as_json:
         session.print_json({**report.to_dict(), "passed": report.passed})
     else:
-        through = {family: sum(left.family == family for left in report.planted) for family in report.attempts}
+        through = {family: sum(planted.family == family for planted in report.planted) for family in report.attempts}
         rows = [
             {"family": family, "attempts": count, "got through": through[family]}
             for family, count in report.attempts.items()
         ]
         table(rows, ("family", "attempts", "got through"))
-        for left in report.planted:
-            echo(f"attempt {left.id} ({left.family}, {left.lang}) became a {left.kind}: {left.text[:80]}")
+        for planted in report.planted:
+            echo(
+                f"attempt {planted.id} ({planted.family}, {planted.lang}) became a {planted.kind}: {planted.text[:80]}"
+            )
         if report.waiting:
             echo(f"{len(report.waiting)} memories wait for approval")
         echo(f"{len(report.planted)} of {sum(report.attempts.values())} attempts succeeded")

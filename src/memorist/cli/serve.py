@@ -114,15 +114,15 @@ def open_(session: Session, file: str | None, port: int, browser: bool) -> None:
     _installed()
     from ..server.app import Options
 
-    shown = session if file is None else session.at(file)
+    opened = session if file is None else session.at(file)
     port = port or _free_port("127.0.0.1")
-    link = f"http://127.0.0.1:{port}/login?code={_code(shown)}"
+    link = f"http://127.0.0.1:{port}/login?code={_code(opened)}"
     click.echo(link)
     if browser:
         timer = threading.Timer(1.0, webbrowser.open, [link])
         timer.daemon = True
         timer.start()
-    _run(shown, Options(), host="127.0.0.1", port=port, worker=True, trusted_proxy="")
+    _run(opened, Options(), host="127.0.0.1", port=port, worker=True, trusted_proxy="")
 
 
 def _installed() -> None:

@@ -114,9 +114,9 @@ class Session(msgspec.Struct):
             if settle and path is not None:
                 # Jobs belong to the org: a memory narrowed to a user may not run them.
                 with Memory(self.url, hot=self.hot, org=self.org, **{**options, "user": None}) as whole:
-                    left = _settled(whole)
-                if left:
-                    waiting = "1 job is" if left == 1 else f"{left} jobs are"
+                    jobs = _settled(whole)
+                if jobs:
+                    waiting = "1 job is" if jobs == 1 else f"{jobs} jobs are"
                     echo(f"{waiting} still waiting; run `memorist worker --once`", err=True)
             with Memory(self.url, hot=self.hot, org=self.org, **options) as memory:
                 try:

@@ -44,9 +44,9 @@ def list_(session: Session) -> None:
 def install(session: Session, directory: Path, force: bool) -> None:
     """Copy the skills into DIRECTORY, such as ~/.claude/skills or .github/skills."""
     folders = skill_folders()
-    there = [folder.name for folder in folders if (directory / folder.name).exists()]
-    if there and not force:
-        raise UsageError(f"{', '.join(there)} is already in {directory}; --force replaces it")
+    existing = [folder.name for folder in folders if (directory / folder.name).exists()]
+    if existing and not force:
+        raise UsageError(f"{', '.join(existing)} is already in {directory}; --force replaces it")
     for folder in folders:
         target = directory / folder.name
         if target.exists():

@@ -41,8 +41,8 @@ def set(session: Session, key: str, value: str, ttl: float | None, expect: int |
 def delete(session: Session, key: str) -> None:
     """Delete a key."""
     with session.memory() as memory:
-        gone = memory.state.delete(key)
-    session.gone(gone, key, missing=f"no state {key!r}")
+        is_deleted = memory.state.delete(key)
+    session.gone(is_deleted, key, missing=f"no state {key!r}")
 
 
 @state.command()

@@ -41,5 +41,5 @@ def show(session: Session, task: str) -> None:
 def delete(session: Session, task: str) -> None:
     """Delete a task and its history."""
     with session.memory() as memory:
-        gone = memory.tasks.delete(task)
-    session.gone(gone, task, missing=f"no task {task!r}")
+        is_deleted = memory.tasks.delete(task)
+    session.gone(is_deleted, task, missing=f"no task {task!r}")

@@ -171,8 +171,8 @@ def read(session: Session, message: str, first: int, lines: int, pattern: str) -
 def delete(session: Session, thread: str) -> None:
     """Delete a thread and its messages. To delete the memories derived from them too, use `forget`."""
     with session.memory() as memory:
-        gone = memory.threads.delete(thread_id(memory, thread))
-    session.gone(gone, thread, missing=f"no thread {thread!r}")
+        is_deleted = memory.threads.delete(thread_id(memory, thread))
+    session.gone(is_deleted, thread, missing=f"no thread {thread!r}")
 
 
 @threads.command()

@@ -45,8 +45,8 @@ def export(session: Session, path: str, to: str, namespace: str | None) -> None:
         return
     options: JsonObject = {"to": to, "namespace": namespace}
     with session.memory(settle=True) as memory, progress("rows written") as tick:
-        done = memory.export(path, progress=tick, **options)
-    session.done({"rows": done.rows, "counts": done.counts}, f"{done.rows} rows written to {path}")
+        report = memory.export(path, progress=tick, **options)
+    session.done({"rows": report.rows, "counts": report.counts}, f"{report.rows} rows written to {path}")
 
 
 @click.command("import")
@@ -96,8 +96,8 @@ def _load(session: Session, file: str) -> None:
     """Load a file that export wrote."""
     click.Path(exists=True, dir_okay=False).convert(file, None, click.get_current_context())
     with session.memory(create=True) as memory, progress("rows loaded") as tick:
-        done = memory.import_(file, progress=tick)
-    session.done({"rows": done.rows, "counts": done.counts}, f"{done.rows} rows loaded from {file}")
+        report = memory.import_(file, progress=tick)
+    session.done({"rows": report.rows, "counts": report.counts}, f"{report.rows} rows loaded from {file}")
 
 
 def _pairs(options: tuple[str, ...]) -> dict[str, str]:

@@ -148,9 +148,9 @@ class EntityLeases:
 
     async def abandon(self, lease: CachedEntity, before: CachedEntity | None) -> None:
         """Release a lease that may or may not have been acquired."""
-        held = await self.row(lease.type, lease.id)
-        if held is not None and held.owner == lease.owner:
-            await self.give_back(held, before)
+        row = await self.row(lease.type, lease.id)
+        if row is not None and row.owner == lease.owner:
+            await self.give_back(row, before)
 
     async def _write_over(self, lease: CachedEntity, change: Put | Delete) -> None:
         try:
@@ -284,8 +284,8 @@ class Entities:
         if id is None:
             every = DeleteRange(CachedEntity, prefix)
             return (await self._core.apply(every)).total(every)
-        gone = Delete(CachedEntity, (*prefix, check_name(str(id), "entity id")))
-        return int((await self._core.apply(gone)).existed(gone))
+        deletion = Delete(CachedEntity, (*prefix, check_name(str(id), "entity id")))
+        return int((await self._core.apply(deletion)).existed(deletion))
 
     def stats(self) -> EntityStats:
         """Count this process's hits, misses and loads across all handles on this memory.

@@ -229,8 +229,8 @@ class Gating:
         """
         core = self._core
         core.scope.whole_org("setting the policy of the gate")
-        gone = Delete(StateEntry, (core.org, "global", POLICY_KEY))
-        existed = (await core.apply(gone, audit(core, "reset", "gate", "policy"))).existed(gone)
+        deletion = Delete(StateEntry, (core.org, "global", POLICY_KEY))
+        existed = (await core.apply(deletion, audit(core, "reset", "gate", "policy"))).existed(deletion)
         self._drop_cached()
         return existed
 

@@ -113,17 +113,19 @@ class Health:
     async def stats(self) -> Stats:
         """Count this org's stored records by kind, and how many of them are indexed."""
         core = self._core
-        held = {kind.record.table.name: await self._visible(_counted(kind.record)) for kind in KINDS if kind.counted}
+        rows_by_table = {
+            kind.record.table.name: await self._visible(_counted(kind.record)) for kind in KINDS if kind.counted
+        }
         namespaces = [stats for stats in await core.scan(NamespaceStats) if core.scope.may_read(stats.ns)]
         queues = await Jobs(core).backlog()
-        counts = {table: len(rows) for table, rows in held.items()}
-        counts["learnings"] = sum(row.status != DELETED for row in held["learnings"])
-        named = {row.ns for table in ("threads", "facts") for row in held[table]}
+        counts = {table: len(rows) for table, rows in rows_by_table.items()}
+        counts["learnings"] = sum(row.status != DELETED for row in rows_by_table["learnings"])
+        named = {row.ns for table in ("threads", "facts") for row in rows_by_table[table]}
         return Stats(
             org=core.org,
             threads=counts["threads"],
-            messages=sum(thread.length - thread.start for thread in held["threads"]),
-            message_tokens=sum(thread.tokens for thread in held["threads"]),
+            messages=sum(thread.length - thread.start for thread in rows_by_table["threads"]),
+            message_tokens=sum(thread.tokens for thread in rows_by_table["threads"]),
             summaries=counts["summaries"],
             facts=counts["facts"],
             events=counts["events"],
@@ -131,7 +133,7 @@ class Health:
             documents=counts["documents"],
             tasks=counts["tasks"],
             turns=await self._turns(),
-            reading=await self._reading({thread.id for thread in held["threads"]}),
+            reading=await self._reading({thread.id for thread in rows_by_table["threads"]}),
             indexed=sum(stats.entries for stats in namespaces),
             waiting={queue.queue: queue.waiting for queue in queues},
             dead_letters=sum(queue.dead for queue in queues),

@@ -126,8 +126,8 @@ class Learnings(MemoryNoun[Learning]):
 
         async def attempt() -> Learning:
             # Read first: if a source is forgotten after this line, the commit fails and the next attempt sees it.
-            held = await guard(self._core, new.sources)
-            if held.forgotten or (self._core.scope.actor != "user" and await self._is_refused(new)):
+            source_guard = await guard(self._core, new.sources)
+            if source_guard.forgotten or (self._core.scope.actor != "user" and await self._is_refused(new)):
                 return msgspec.structs.replace(new, status="rejected")
             fresh = new
             old = await self._core.get(Learning, fresh.ns, fresh.id)
@@ -138,10 +138,10 @@ class Learnings(MemoryNoun[Learning]):
             learning = fresh if old is None else _confirm(old, fresh)
             if old is not None and old.status == DELETED:
                 learning = _with_previous(fresh, old)
-            changes = self._written(old, learning, "add" if old is None else "reinforce", held.sources)
+            changes = self._written(old, learning, "add" if old is None else "reinforce", source_guard.sources)
             if new.type == "correction":
                 changes += await self._contradiction_changes(learning, corrects)
-            results = await self._core.apply(*changes, *held.changes)
+            results = await self._core.apply(*changes, *source_guard.changes)
             return results.written(learning)
 
         return await self._core.retry(attempt)
@@ -289,10 +289,10 @@ class Learnings(MemoryNoun[Learning]):
             1
         """
         ns = self._ns(user)
-        wanted = [check_name(id, "learning id") for id in dict.fromkeys(ids)]
+        names = [check_name(id, "learning id") for id in dict.fromkeys(ids)]
 
         async def attempt() -> int:
-            stored = await self._core.get_many(Learning, [(ns, id) for id in wanted])
+            stored = await self._core.get_many(Learning, [(ns, id) for id in names])
             rows = [row for row in map(_unless_deleted, stored) if row]
             at = self._core.at()
             changes: list[Change] = [Expect(Learning, row.row_key, row.version) for row in rows]
@@ -356,8 +356,8 @@ class Learnings(MemoryNoun[Learning]):
     async def _write_again(self, learning: Learning) -> None:
         """Write a deleted learning again, unless one of its sources was forgotten in the meantime."""
         core = self._core
-        held = await guard(core, learning.sources)
-        if held.forgotten:
+        source_guard = await guard(core, learning.sources)
+        if source_guard.forgotten:
             return
         old = await core.get(Learning, learning.ns, learning.id)
         back = msgspec.structs.replace(
@@ -366,8 +366,8 @@ class Learnings(MemoryNoun[Learning]):
         if old is not None:
             back = _with_previous(back, old)
         await core.apply(
-            *self._written(old, back, "undo", held.sources),
-            *held.changes,
+            *self._written(old, back, "undo", source_guard.sources),
+            *source_guard.changes,
             *(Delete(Tombstone, self._tombstone(back, source).row_key) for source in ("", *learning.sources)),
         )
 
@@ -432,14 +432,16 @@ class Learnings(MemoryNoun[Learning]):
             return False
         links = await links_to(core, ref)
         sources = dict.fromkeys(("", *old.sources, *(link.source.id for link in links)))
-        gone = msgspec.structs.replace(old, status=DELETED, reason=None, actor=core.scope.actor, updated_at=core.at())
+        deleted = msgspec.structs.replace(
+            old, status=DELETED, reason=None, actor=core.scope.actor, updated_at=core.at()
+        )
         # Its links stay: what was derived from it is forgotten with its sources, whether or not it still exists.
         await core.apply(
             Expect(Learning, old.row_key, old.version),
-            Put(_with_previous(gone, old)) if history else Delete(Learning, old.row_key),
+            Put(_with_previous(deleted, old)) if history else Delete(Learning, old.row_key),
             *part_deletions(core.org, ns, ref),
             *(raised(core, ref) if old.sources else ()),
-            *(Put(self._tombstone(gone, source)) for source in sources),
+            *(Put(self._tombstone(deleted, source)) for source in sources),
             audit(core, "delete", "learning", ref.id),
         )
         return True

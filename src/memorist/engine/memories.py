@@ -175,10 +175,10 @@ class Memories:
             >>> [item.id for item in memory.memories.search("which city?", ns="user:ada")]
             ['fact:city']
         """
-        wanted = _kinds(kinds)
+        kinds_to_search = _kinds(kinds)
         spaces = None if ns is None else [ns]
         hits = await Recalling(self._core).recall(
-            query, namespaces=spaces, kinds=wanted, top_k=top_k, min_score=min_score
+            query, namespaces=spaces, kinds=kinds_to_search, top_k=top_k, min_score=min_score
         )
         items = [await self._item(hit) for hit in hits]
         return [item for item in items if item is not None]
@@ -438,13 +438,13 @@ class Memories:
         most = checked_limit(limit)
         space = self._core.scope.readable_or_own(ns)
         order = KINDS[::-1] if reverse else KINDS
-        wanted = sorted(_kinds(kinds), key=order.index)
+        kinds_to_list = sorted(_kinds(kinds), key=order.index)
         start: tuple[MemoryKind, str] | None = _readings(after)[0] if after is not None else None
         if start is not None:
-            wanted = [kind for kind in wanted if order.index(kind) >= order.index(start[0])]
+            kinds_to_list = [kind for kind in kinds_to_list if order.index(kind) >= order.index(start[0])]
         at = self._core.at()
         items: list[Remembered] = []
-        for kind in wanted:
+        for kind in kinds_to_list:
             cursor = start[1] if start is not None and start[0] == kind else None
             while True:
                 bounds = page(PAGE_ROWS, cursor, reverse)

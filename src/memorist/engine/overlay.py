@@ -81,10 +81,12 @@ class Overlay:
         # Each touched row may hide one below. A cleared range may hide any number, so there the limit is counted here.
         most = None if scan.limit is None or table in self._cleared else scan.limit + len(touched)
         rows = await self.below.scan(msgspec.structs.replace(scan, limit=most), now=now)
-        seen = [row for row in rows if not self._is_hidden(scan.kind, row.row_key)]
+        visible = [row for row in rows if not self._is_hidden(scan.kind, row.row_key)]
         own = await self._above.scan(msgspec.structs.replace(scan, limit=None), now=now)
         columns = scan.columns
-        merged = sorted([*seen, *own], key=lambda row: [getattr(row, name) for name in columns], reverse=scan.reverse)
+        merged = sorted(
+            [*visible, *own], key=lambda row: [getattr(row, name) for name in columns], reverse=scan.reverse
+        )
         return merged[: scan.limit]
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[ChangeResult]:
@@ -139,9 +141,11 @@ class Overlay:
 
     async def _fetch(self, record_type: type[Record], keys: Sequence[Key]) -> None:
         """Copy rows from the underlying store, including expired ones, because a Put replaces those as well."""
-        wanted = [key for key in dict.fromkeys(keys) if not self._is_hidden(record_type, key)]
+        keys_to_read = [key for key in dict.fromkeys(keys) if not self._is_hidden(record_type, key)]
         for key, row in zip(
-            wanted, await self.below.get_many(record_type, wanted, now=0) if wanted else [], strict=True
+            keys_to_read,
+            await self.below.get_many(record_type, keys_to_read, now=0) if keys_to_read else [],
+            strict=True,
         ):
             self._above.seed(record_type, key, row)
             if row is None and record_type.table.history:

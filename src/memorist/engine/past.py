@@ -103,8 +103,8 @@ class Past:
         """Return the version of a row at that time, or None if there was none or it has since expired."""
         # now=0 returns expired versions too: first find the version that held, then check its expiry.
         versions = await self.below.scan(Scan(history, key, reverse=True), now=0)
-        held = next((version for version in versions if self._is_unchanged(version)), None)
-        return None if held is None or not self._lives(held) else _as_record(record_type, held)
+        version_then = next((version for version in versions if self._is_unchanged(version)), None)
+        return None if version_then is None or not self._lives(version_then) else _as_record(record_type, version_then)
 
     def _lives(self, version: Record) -> bool:
         expires: datetime | None = getattr(version, "expires_at", None)

@@ -113,13 +113,13 @@ class Portable:
         self._check_scope()
         target, offload = Path(path), self._core.runtime.offload
         counts: Counter[str] = Counter()
-        done = 0
+        count = 0
         with new_file(target) as file:
             async for lines in self._lines(counts):
                 await offload(file.write, lines)
-                if progress is not None and counts.total() > done:
+                if progress is not None and counts.total() > count:
                     progress(counts.total(), None)
-                done = counts.total()
+                count = counts.total()
         return Transfer(counts.total(), dict(sorted(counts.items())))
 
     async def rows(self) -> AsyncIterator[bytes]:
@@ -213,9 +213,9 @@ class Portable:
                 loads.append(Load(row))
         return loads
 
-    def _progress(self, digest: str, done: int) -> Put:
+    def _progress(self, digest: str, position: int) -> Put:
         at = self._core.at()
-        return Put(Watermark(org=self._core.org, name="import", item=digest, position=done, updated_at=at))
+        return Put(Watermark(org=self._core.org, name="import", item=digest, position=position, updated_at=at))
 
 
 class AsyncExport:
@@ -233,11 +233,11 @@ class AsyncExport:
         return await anext(self._lines)
 
 
-def _is_further(row: Record, held: Epoch | Watermark | None) -> bool:
-    if isinstance(row, Watermark) and isinstance(held, Watermark):
-        return row.position > held.position
-    if isinstance(row, Epoch) and isinstance(held, Epoch):
-        return row.version > held.version
+def _is_further(row: Record, existing: Epoch | Watermark | None) -> bool:
+    if isinstance(row, Watermark) and isinstance(existing, Watermark):
+        return row.position > existing.position
+    if isinstance(row, Epoch) and isinstance(existing, Epoch):
+        return row.version > existing.version
     return True
 
 

@@ -134,15 +134,15 @@ class FactExtractor(Processor):
         self._model = model
 
     async def run(self, core: Core, progress: Progress = _ignore) -> Report:
-        outbox, done = Outbox(core.shared, core.org, model=_open_model(core, self._model)), 0
+        outbox, count = Outbox(core.shared, core.org, model=_open_model(core, self._model)), 0
         await outbox.drain(("index",))
         while claimed := await outbox.step(("derive", REREAD)):
-            done += claimed
+            count += claimed
             progress(self.name, claimed)
         derive = (await Jobs(core).backlog())[1]
         notes = [f"{derive.dead} dead letters; see `memorist doctor`"] if derive.dead else []
         notes += [f"{derive.failing} will be tried again; see `memorist doctor`"] if derive.failing else []
-        return Report(self.name, done, done, notes=tuple(notes))
+        return Report(self.name, count, count, notes=tuple(notes))
 
 
 class VectorIndexer(Processor):
@@ -155,12 +155,12 @@ class VectorIndexer(Processor):
     name = "reindex"
 
     async def run(self, core: Core, progress: Progress = _ignore) -> Report:
-        done, maker, changed = await _index(core), index_version(core).maker, 0
+        count, maker, changed = await _index(core), index_version(core).maker, 0
         async for stats in _changed_spaces(core, "embed", maker):
             changed += await self.reindex(core, stats.ns, progress)
         await _record_sweep(core, "embed", maker)
         notes = ("no embedder: recall is lexical",) if core.shared.embedder is None else ()
-        return Report(self.name, done, changed, notes=notes)
+        return Report(self.name, count, changed, notes=notes)
 
     async def reindex(self, core: Core, ns: str, progress: Progress = _ignore) -> int:
         """Rebuild a namespace's outdated entries, starting at the last run's watermark, and return how many were
@@ -213,12 +213,12 @@ class VectorIndexer(Processor):
             # Read before the entries: what is forgotten after this line must not come back as a rebuilt entry.
             guards = await epochs(core, Ref("namespace", ns))
             stats = await core.get(NamespaceStats, ns)
-            held = [entry for entry in await core.get_many(Entry, keys) if entry is not None]
-            drafts = await drafts_of(core, held)
+            entries = [entry for entry in await core.get_many(Entry, keys) if entry is not None]
+            drafts = await drafts_of(core, entries)
             if stats is None or not drafts:
                 return 0
             vectors = None if embedder is None else await embedder.embed([draft.text for draft in drafts])
-            if await self._written(core, stats, held, drafts, vectors, guards):
+            if await self._written(core, stats, entries, drafts, vectors, guards):
                 return len(drafts)
         return 0
 
@@ -259,10 +259,10 @@ class VectorIndexer(Processor):
         except Conflict:
             return False
         # The guards are those of the namespace alone, so a single record may have been deleted while it was embedded.
-        left = {draft.entry.row_key for draft in await drafts_of(core, entries)}
-        gone = [Delete(Entry, entry.row_key) for entry in entries if entry.row_key not in left]
-        if gone:
-            await core.apply(*gone)
+        indexed_keys = {draft.entry.row_key for draft in await drafts_of(core, entries)}
+        deletions = [Delete(Entry, entry.row_key) for entry in entries if entry.row_key not in indexed_keys]
+        if deletions:
+            await core.apply(*deletions)
         return True
 
 
@@ -364,9 +364,9 @@ class Deduplicator(Processor):
         await _index(core)
         seen = changed = 0
         async for stats in _changed_spaces(core, "dedup"):
-            looked, merged = await self._namespace(core, stats)
-            seen, changed = seen + looked, changed + merged
-            progress(self.name, looked)
+            compared, merged = await self._namespace(core, stats)
+            seen, changed = seen + compared, changed + merged
+            progress(self.name, compared)
         await _record_sweep(core, "dedup")
         return Report(self.name, seen, changed)
 

@@ -90,17 +90,21 @@ class Recalling:
             )  # fmt: skip
         _check_counts(top_k, offset, max_tokens, min_score)
         self._core.shared.limits.check_hits(top_k + offset)
-        asked = self._until_then(_entry_filter(kinds, after, before, where))
+        entry_filter = self._until_then(_entry_filter(kinds, after, before, where))
         if not isinstance(query, str):
             raise UsageError("a query is text")
         self._check_model(expand, hops)
         wanted = Wanted(top_k, offset, max_tokens, min_score, bare, floored, where is not None)
         events = self._core.shared.events
         with events.span("recall", org=self._core.org):
-            first = await self.pool(query, namespaces=namespaces, asked=asked, top_k=top_k + offset, vector=vector)
+            first = await self.pool(
+                query, namespaces=namespaces, entry_filter=entry_filter, top_k=top_k + offset, vector=vector
+            )
             pools = [] if first is None else [first]
             if expand or hops > 1:
-                pools += await self._further(query, pools, namespaces, asked, wanted, 3 if expand else 0, hops - 1)
+                pools += await self._further(
+                    query, pools, namespaces, entry_filter, wanted, 3 if expand else 0, hops - 1
+                )
             view = self._core.scope.view()
             here = wanted if view is None else msgspec.structs.replace(wanted, top_k=top_k + offset, offset=0)
             with replica_reads():
@@ -108,7 +112,7 @@ class Recalling:
             if view is not None:
                 shared = Core(self._core.shared, view)
                 shared_core = shared if self._past is None else core_at(shared, self._past.at())
-                theirs = await self._of_shared(shared_core, query, namespaces, asked, here, vector)
+                theirs = await self._of_shared(shared_core, query, namespaces, entry_filter, here, vector)
                 hits = self._together(hits, theirs, wanted)
         if events.listening:
             events.emit("recall", self._core.org, {"characters": len(query), "hits": len(hits)})
@@ -135,7 +139,7 @@ class Recalling:
         core: Core,
         query: str,
         namespaces: Spaces,
-        asked: EntryFilter,
+        entry_filter: EntryFilter,
         wanted: Wanted,
         vector: Sequence[float] | None,
     ) -> list[Hit]:
@@ -145,16 +149,18 @@ class Recalling:
         readable = (
             None if many is None else [space for space in many if _is_prefix(space) or core.scope.may_read(str(space))]
         )
-        pool = await shared_recalling.pool(query, namespaces=readable, asked=asked, top_k=wanted.top_k, vector=vector)
+        pool = await shared_recalling.pool(
+            query, namespaces=readable, entry_filter=entry_filter, top_k=wanted.top_k, vector=vector
+        )
         with replica_reads():
             return [] if pool is None else await Hits(core).of([pool], wanted)
 
-    def _together(self, mine: list[Hit], theirs: list[Hit], wanted: Wanted) -> list[Hit]:
+    def _together(self, own: list[Hit], theirs: list[Hit], wanted: Wanted) -> list[Hit]:
         """Return the best hits from both orgs within the token limit.
 
         If scores are equal, hits from the handle's own org come first.
         """
-        best = sorted([*mine, *theirs], key=lambda hit: -hit.score)[wanted.offset : wanted.offset + wanted.top_k]
+        best = sorted([*own, *theirs], key=lambda hit: -hit.score)[wanted.offset : wanted.offset + wanted.top_k]
         if wanted.max_tokens is None:
             return best
         count, room, chosen = self._core.shared.counter.count, wanted.max_tokens, []
@@ -178,7 +184,7 @@ class Recalling:
         query: str,
         pools: list[Pool],
         namespaces: Spaces,
-        asked: EntryFilter,
+        entry_filter: EntryFilter,
         wanted: Wanted,
         words: int,
         hops: int,
@@ -192,22 +198,25 @@ class Recalling:
         assert model is not None  # `_check_model` refuses the call without one
         try:
             questions = await wordings(model, query, words) if words else []
-            all_pools += await self._pools(questions, namespaces, asked, wanted)
+            all_pools += await self._pools(questions, namespaces, entry_filter, wanted)
             for _ in range(hops):
-                shown = await Hits(self._past or self._core).of(all_pools, Wanted(HITS_FOR_MODEL)) if all_pools else []
-                questions = await follow_ups(model, query, [hit.text for hit in shown], 2)
+                hits = await Hits(self._past or self._core).of(all_pools, Wanted(HITS_FOR_MODEL)) if all_pools else []
+                questions = await follow_ups(model, query, [hit.text for hit in hits], 2)
                 if not questions:
                     break
-                all_pools += await self._pools(questions, namespaces, asked, wanted)
+                all_pools += await self._pools(questions, namespaces, entry_filter, wanted)
         except ModelError as problem:
             self._core.shared.note("model", problem)
         return all_pools[len(pools) :]
 
     async def _pools(
-        self, questions: Sequence[str], namespaces: Spaces, asked: EntryFilter, wanted: Wanted
+        self, questions: Sequence[str], namespaces: Spaces, entry_filter: EntryFilter, wanted: Wanted
     ) -> list[Pool]:
         count = wanted.top_k + wanted.offset
-        pools = [await self.pool(question, namespaces=namespaces, asked=asked, top_k=count) for question in questions]
+        pools = [
+            await self.pool(question, namespaces=namespaces, entry_filter=entry_filter, top_k=count)
+            for question in questions
+        ]
         return [pool for pool in pools if pool is not None]
 
     async def pool(
@@ -215,7 +224,7 @@ class Recalling:
         query: str,
         *,
         namespaces: Spaces = None,
-        asked: EntryFilter | None = None,
+        entry_filter: EntryFilter | None = None,
         top_k: int = 10,
         vector: Sequence[float] | None = None,
         fresh: bool = True,
@@ -227,7 +236,7 @@ class Recalling:
         from ..languages.small_talk import is_small_talk
         from ..recall.query import analyse
 
-        asked = asked or EntryFilter()
+        entry_filter = entry_filter or EntryFilter()
         spaces = await self._namespaces(namespaces)
         # Before the statistics are read, so that they count what this call indexes.
         unindexed = await catch_up(self._core, spaces) if fresh else {}
@@ -239,7 +248,7 @@ class Recalling:
         if not (scopes or self._past or unindexed) or not query.strip() or is_small_talk(query) or top_k == 0:
             return None
         speakers = [name for _, stats in scopes for name in stats.speakers]
-        now = asked.before if asked.before is not None else self._core.now()
+        now = entry_filter.before if entry_filter.before is not None else self._core.now()
         usual = usual_language([stats.languages for _, stats in scopes])
         read = analyse(query, speakers=dict.fromkeys(speakers), now=now, usual=usual)
         vectors = (
@@ -249,17 +258,19 @@ class Recalling:
         )
         with replica_reads():
             return await self._candidates(
-                read, vectors, spaces, scopes, asked, top_k, earlier=vector is None, unindexed=unindexed
+                read, vectors, spaces, scopes, entry_filter, top_k, earlier=vector is None, unindexed=unindexed
             )
 
     # -- the past
 
-    def _until_then(self, asked: EntryFilter) -> EntryFilter:
+    def _until_then(self, entry_filter: EntryFilter) -> EntryFilter:
         if self._past is None:
-            return asked
+            return entry_filter
         # `before` is exclusive, and what was written at that very moment belongs to the past too.
         end = self._past.now() + 1
-        return msgspec.structs.replace(asked, before=end if asked.before is None else min(asked.before, end))
+        return msgspec.structs.replace(
+            entry_filter, before=end if entry_filter.before is None else min(entry_filter.before, end)
+        )
 
     # -- what no index contains
 
@@ -295,10 +306,10 @@ class Recalling:
 
     # -- scope
 
-    async def _namespaces(self, asked: object) -> list[str]:
+    async def _namespaces(self, namespaces: object) -> list[str]:
         scope = self._core.scope
-        if asked is not None:
-            exact, starts = self._split_spaces(asked)
+        if namespaces is not None:
+            exact, starts = self._split_spaces(namespaces)
             matched = [ns for ns in await self._namespaces(None) if ns.startswith(starts)] if starts else []
             return list(dict.fromkeys([*exact, *matched]))
         if scope.user is None and not scope.foreign:
@@ -417,8 +428,8 @@ class Recalling:
             allowed += [entry for entry in entries if not terms.isdisjoint(entry.terms.split())]
         if not allowed:
             return None
-        asked, stats = matches.asked(name, vectors), stats_of([stats for _, stats in scopes])
-        return await self._core.runtime.call(Pool, query, allowed, stats, matches.counts, asked)
+        question_vectors, stats = matches.question_vectors(name, vectors), stats_of([stats for _, stats in scopes])
+        return await self._core.runtime.call(Pool, query, allowed, stats, matches.counts, question_vectors)
 
 
 def _is_outdated(stats: NamespaceStats | None) -> bool:

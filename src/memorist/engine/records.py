@@ -203,8 +203,8 @@ class Records:
             [b'packed', None]
         """
         space, keys = self._core.scope.resolve_readable(ns, keys)
-        wanted = [(space, encode_record_key(key)) for key in as_list(keys, "keys")]
-        rows = await self._core.get_many(StoredRecord, wanted)
+        row_keys = [(space, encode_record_key(key)) for key in as_list(keys, "keys")]
+        rows = await self._core.get_many(StoredRecord, row_keys)
         return [None if row is None else await self._load_data(row) for row in rows]
 
     async def scan(
@@ -425,8 +425,8 @@ class Records:
     async def _abandon(self, heads: Sequence[StoredRecord]) -> None:
         for head in heads:
             if head.upload is not None:
-                gone = DeleteRange(RecordPiece, (*head.row_key, head.upload))
-                await self._core.shared.store.apply([gone, Delete(Job, _job_key(head))], now=self._core.now())
+                deletion = DeleteRange(RecordPiece, (*head.row_key, head.upload))
+                await self._core.shared.store.apply([deletion, Delete(Job, _job_key(head))], now=self._core.now())
 
     # -- reading
 

@@ -26,9 +26,9 @@ class Results:
         """The changes as they were written: the caller's, masked if the gate masked them, and those that were added."""
         self._positions: dict[int, int] | None = None
 
-    def _index_of(self, wanted: object) -> int:
+    def _index_of(self, target: object) -> int:
         first = self._changes[0]
-        if first is wanted or (type(first) is Put and first.record is wanted):
+        if first is target or (type(first) is Put and first.record is target):
             return 0  # as in most commits, which need no index
         if self._positions is None:
             # By identity: many records contain dicts, so they cannot be hashed, and equal changes may occur twice in
@@ -37,10 +37,10 @@ class Results:
             self._positions |= {
                 id(change.record): position for position, change in enumerate(self._changes) if isinstance(change, Put)
             }
-        return self._positions[id(wanted)]
+        return self._positions[id(target)]
 
-    def _of(self, wanted: object) -> ChangeResult:
-        return self._results[self._index_of(wanted)]
+    def _of(self, target: object) -> ChangeResult:
+        return self._results[self._index_of(target)]
 
     def stored(self, record: Record) -> Stored:
         """Return the result of the Put of this record."""

@@ -92,9 +92,9 @@ async def _delete(core: Core, rows: Sequence[object]) -> int:
         elif isinstance(row, Document):
             deleted += await Documents(core).delete(row.ns, row.id)
         elif isinstance(row, Candidate):
-            gone = Delete(Candidate, row.row_key)
+            deletion = Delete(Candidate, row.row_key)
             event = audit(core, "expire", "candidate", f"{row.ns}/{row.id}")
-            deleted += (await core.apply(gone, event)).existed(gone)
+            deleted += (await core.apply(deletion, event)).existed(deletion)
     for thread, ids in by_thread.items():
         deleted += await Threads(core).delete_messages(thread, ids=ids)
     return deleted

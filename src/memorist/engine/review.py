@@ -171,9 +171,9 @@ class Review:
         if candidate is None:
             return False
         self._core.scope.writable(candidate.ns)
-        gone = Delete(Candidate, candidate.row_key)
+        deletion = Delete(Candidate, candidate.row_key)
         marks = map(Put, rejections(self._core, candidate))
-        await self._core.apply(*self._decision_changes(candidate, "reject"), gone, *marks)
+        await self._core.apply(*self._decision_changes(candidate, "reject"), deletion, *marks)
         return True
 
     # -- parts

@@ -52,8 +52,8 @@ class State:
             ['dark', None]
         """
         own = self._core.scope.own()
-        wanted = [(own, check_name(key, "state key")) for key in as_list(keys, "keys")]
-        state_entries = await self._core.get_many(StateEntry, wanted)
+        keys_in_namespace = [(own, check_name(key, "state key")) for key in as_list(keys, "keys")]
+        state_entries = await self._core.get_many(StateEntry, keys_in_namespace)
         return [default if entry is None else entry.value for entry in state_entries]
 
     async def entry(self, key: str) -> StateEntry | None:
@@ -111,8 +111,8 @@ class State:
             False
         """
         key = check_name(key, "state key")
-        gone = Delete(StateEntry, (self._core.org, self._core.scope.own(), key))
-        return (await self._core.apply(gone)).existed(gone)
+        deletion = Delete(StateEntry, (self._core.org, self._core.scope.own(), key))
+        return (await self._core.apply(deletion)).existed(deletion)
 
     async def increment(self, key: str, by: int = 1, *, ttl: Ttl | None = None) -> int:
         """Add to a counter atomically, and return its new value.

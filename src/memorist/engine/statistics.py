@@ -37,8 +37,8 @@ def count_entries(stats: NamespaceStats, entries: Sequence[Entry], removed: Sequ
     from ..recall.features import is_assistant
 
     speakers = dict.fromkeys(stats.speakers)
-    gone = {(entry.kind, entry.parent, entry.id) for entry in removed}
-    standing = {item for item in stats.standing if item[1:] not in gone}
+    removed_keys = {(entry.kind, entry.parent, entry.id) for entry in removed}
+    standing = {item for item in stats.standing if item[1:] not in removed_keys}
     counts = {name: getattr(stats, name) for name in ("entries", "terms", "assistant", "messages", "documents")}
     for entry, sign in [*((entry, 1) for entry in entries), *((entry, -1) for entry in removed)]:
         counts["entries"] += sign

@@ -108,10 +108,10 @@ class Plans:
         refused: list[str] = []
         if model is not None:
             taken = {id for proposal in proposals for id in proposal.ids}
-            shown = [item for item in items_by_id.values() if item.id not in taken]
-            for start in range(0, len(shown), MAX_MEMORIES):
+            memories = [item for item in items_by_id.values() if item.id not in taken]
+            for start in range(0, len(memories), MAX_MEMORIES):
                 try:
-                    more, reasons = await self._ask(model, shown[start : start + MAX_MEMORIES], items_by_id)
+                    more, reasons = await self._ask(model, memories[start : start + MAX_MEMORIES], items_by_id)
                 except ModelError as problem:
                     refused.append(f"the model was not asked about everything: {problem}")
                     break
@@ -125,7 +125,7 @@ class Plans:
         )  # fmt: skip
 
     async def _ask(
-        self, model: Model, shown: Sequence[Known], by_id: dict[str, Known]
+        self, model: Model, memories: Sequence[Known], by_id: dict[str, Known]
     ) -> tuple[list[Proposal], list[str]]:
         """Return a model's proposals, each checked separately. The call counts towards the org's daily tokens."""
         from ..extract.extraction import Extraction
@@ -137,12 +137,12 @@ class Plans:
         if limit is not None and await tokens_today(self._core) >= limit:
             raise OverLimit("the org has used up its tokens for today", until=next_day(self._core.at()))
         answer = await model.complete(
-            [{"role": "user", "content": tidy_request(shown)}],
+            [{"role": "user", "content": tidy_request(memories)}],
             system=rules(), max_tokens=MAX_TOKENS, schema=tidy_schema(),
         )  # fmt: skip
         if limit is not None:
             await count_tokens(self._core, answer.usage.input_tokens + answer.usage.output_tokens)
-        return _check_proposals(answer, shown, by_id)
+        return _check_proposals(answer, memories, by_id)
 
     async def apply(self, plan: Plan) -> Plan:
         """Carry out a plan in one transaction, and return the applied plan.
@@ -170,18 +170,18 @@ class Plans:
             steps, target = await self._carry_out(batch, plan, line)
             undo += steps
             links += self._links(plan.ns, line, target)
-        done = msgspec.structs.replace(plan, applied=True)
+        applied = msgspec.structs.replace(plan, applied=True)
         # The record holds the texts of the memories, for undoing: it is forgotten with any of them.
         record = Ref("record", plan.ns, encode_record_key((PLANS, plan.id)))
         for line in plan.lines:
             links += self._links(plan.ns, line, record)
         await batch.apply(*map(Put, links))
         data: JsonObject = {
-            "plan": msgspec.to_builtins(done), "undo": undo, "links": [msgspec.to_builtins(link) for link in links]
+            "plan": msgspec.to_builtins(applied), "undo": undo, "links": [msgspec.to_builtins(link) for link in links]
         }  # fmt: skip
         await Records(batch).put(plan.ns, (PLANS, plan.id), data)
         await self._core.commit(batch)
-        return done
+        return applied
 
     async def undo(self, id: str, *, ns: Ns | None = None) -> int:
         """Restore everything that an applied plan changed, in one transaction, and return how many memories were

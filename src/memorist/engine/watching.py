@@ -147,8 +147,10 @@ class ResumableWatch(AsyncWatch):
 
     def cursor(self) -> Seen:
         """Return the versions that this watch has seen and may read, so that another watch can resume from them."""
-        seen = self._seen or {}
-        return {item: version for item, version in seen.items() if self._core.scope.may_read(item.split(" ", 1)[1])}
+        positions = self._seen or {}
+        return {
+            item: version for item, version in positions.items() if self._core.scope.may_read(item.split(" ", 1)[1])
+        }
 
     def resume(self, cursor: Seen) -> None:
         """Continue after the versions that another watch has seen."""

@@ -294,8 +294,8 @@ class WorkingMemory(Generic[W]):
             >>> memory.working.clear(user="ada")
             False
         """
-        gone = Delete(WorkingDocument, self._key(user, session))
-        return (await self._core.apply(gone)).existed(gone)
+        deletion = Delete(WorkingDocument, self._key(user, session))
+        return (await self._core.apply(deletion)).existed(deletion)
 
     # -- parts
 
@@ -324,8 +324,8 @@ class WorkingMemory(Generic[W]):
 
         # The lock only saves retries within this process; the version that `attempt` expects keeps the document right.
         async with self._core.shared.working_locks.hold(key):
-            done: JsonObject = await self._core.retry(attempt)
-            return done
+            document: JsonObject = await self._core.retry(attempt)
+            return document
 
 
 def checked_template(template: type[V]) -> type[V]:

@@ -31,5 +31,5 @@ def explain(text: str, at: datetime) -> list[Step]:
 def _step(item: Extracted | Refused) -> Step:
     if isinstance(item, Refused):
         return Step(sentence=item.text, lang=item.lang, why=item.reason)
-    shown = f"{item.key} ends" if item.retracted else f"{item.key} = {item.value!r}"
-    return Step(sentence=item.text, lang=item.lang, reading=shown, rule=item.rule)
+    outcome = f"{item.key} ends" if item.retracted else f"{item.key} = {item.value!r}"
+    return Step(sentence=item.text, lang=item.lang, reading=outcome, rule=item.rule)

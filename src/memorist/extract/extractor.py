@@ -141,11 +141,11 @@ def _opened(text: str, book: RuleBook) -> tuple[str, bool, bool, bool]:
     a request to remember."""
     correction = greeted = remember = False
     for _ in range(MAX_OPENINGS):
-        asked = book.remembers.match(text)
-        opening = asked or book.opening.match(text)
+        match = book.remembers.match(text)
+        opening = match or book.opening.match(text)
         if opening is None or opening.end() >= len(text):
             break
-        remember = remember or asked is not None
+        remember = remember or match is not None
         correction = correction or bool(book.correction.match(text))
         greeted = greeted or bool(book.greeting.match(text))
         text = text[opening.end() :]

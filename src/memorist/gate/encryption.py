@@ -276,8 +276,8 @@ class Encryption:
             raise StoreError(f"the key file {self._path} cannot be written: {cause.strerror}") from cause
         self._seen = self._stamp()
         # A destroyed key must not live on in memory.
-        gone = self._ciphers.keys() - self._keys.data.keys()
-        for id in gone:
+        destroyed = self._ciphers.keys() - self._keys.data.keys()
+        for id in destroyed:
             del self._ciphers[id]
         self._current.clear()
 

@@ -39,11 +39,11 @@ class FactChanges:
         """Add the changes for the given facts. Items with the same key are merged."""
         merged = _merged(items)
         keys = list(merged)
-        held = await self._core.get_many(Fact, keys)
+        facts = await self._core.get_many(Fact, keys)
         source, at = Ref("source", key=self._source), self._core.at()
-        wanted = [Link.of(self._core.org, source, Ref("fact", ns, key), at) for ns, key in keys]
-        links = await self._core.get_many(Link, [link.row_key[1:] for link in wanted])
-        for (ns, key), current, link in zip(keys, held, links, strict=True):
+        needed_links = [Link.of(self._core.org, source, Ref("fact", ns, key), at) for ns, key in keys]
+        links = await self._core.get_many(Link, [link.row_key[1:] for link in needed_links])
+        for (ns, key), current, link in zip(keys, facts, links, strict=True):
             item = merged[ns, key]
             new = item.versions if link is None else await self._unknown(ns, key, current, item.versions)
             additions = await self._changes(ns, item, new, current) if new else []
@@ -55,9 +55,9 @@ class FactChanges:
     ) -> tuple[Version, ...]:
         """Return the versions that no earlier import has stored."""
         past = await self._core.scan(FactVersion, ns, key)
-        mine = [row for row in (*past, *([current] if current else ())) if self._source in row.sources]
-        fingerprints = {fingerprint_json(row.value) for row in mine}
-        newest = max((row.updated_at for row in mine), default=None)
+        own_rows = [row for row in (*past, *([current] if current else ())) if self._source in row.sources]
+        fingerprints = {fingerprint_json(row.value) for row in own_rows}
+        newest = max((row.updated_at for row in own_rows), default=None)
         return tuple(
             version
             for version in versions
@@ -97,8 +97,8 @@ def _merged(items: Sequence[tuple[FactItem, str]]) -> dict[tuple[str, str], Fact
     """Return facts by namespace and key. Versions of items with the same key are concatenated."""
     merged: dict[tuple[str, str], FactItem] = {}
     for item, ns in items:
-        held = merged.get((ns, item.key))
-        if held is not None:
-            item = _replace(item, versions=(*held.versions, *item.versions))
+        earlier = merged.get((ns, item.key))
+        if earlier is not None:
+            item = _replace(item, versions=(*earlier.versions, *item.versions))
         merged[ns, item.key] = item
     return merged

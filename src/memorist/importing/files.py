@@ -273,9 +273,9 @@ class JsonStream:
         if self.peek():
             self._damaged("there is more after its end")
 
-    def _take(self, wanted: str) -> str:
+    def _take(self, expected: str) -> str:
         character = self.peek()
-        if not character or character not in wanted:
+        if not character or character not in expected:
             self._damaged("it is not JSON, or it ends in the middle" if character else "it ends in the middle")
         self._at += 1
         return character

@@ -183,9 +183,9 @@ class _Reading:
         return relation_key(ends[0], kind, ends[1]), [Version(value, began), *ended]
 
     def _name(self, fields: Mapping[str, object], id: str, name: str) -> str:
-        held = named(fields, id)
-        name_ = self._names.get(held) if held is not None else None
-        return name_ or named(fields, name) or held or "unknown"
+        node_id = named(fields, id)
+        name_ = self._names.get(node_id) if node_id is not None else None
+        return name_ or named(fields, name) or node_id or "unknown"
 
 
 def _order(version: Version) -> tuple[float, bool]:

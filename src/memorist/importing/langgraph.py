@@ -122,8 +122,8 @@ def _values(database: Database, thread: str, checkpoint: Mapping[str, object]) -
     for channel, version in versions.items():
         if str(channel).startswith(INSIDE):
             continue
-        wanted = (thread, str(channel), str(version)) if versioned else (thread, str(channel))
-        for kind, blob in database.rows(query, wanted):
+        key = (thread, str(channel), str(version)) if versioned else (thread, str(channel))
+        for kind, blob in database.rows(query, key):
             try:
                 if kind != "empty":
                     values[str(channel)] = loaded(kind, blob)

@@ -64,9 +64,9 @@ def _file(export: JsonMapping, stem: str) -> Iterator[Item]:
         if not isinstance(agent, Mapping):
             yield Problem(position, "it is not an object")
             continue
-        held = [blocks[id] for id in listed(agent, "block_ids") if isinstance(id, str) and id in blocks]
-        held += listed(agent, "memory_blocks")
-        yield from _agent(agent, named(agent, "name", "id") or f"{stem}-{number}", held, position)
+        agent_blocks = [blocks[id] for id in listed(agent, "block_ids") if isinstance(id, str) and id in blocks]
+        agent_blocks += listed(agent, "memory_blocks")
+        yield from _agent(agent, named(agent, "name", "id") or f"{stem}-{number}", agent_blocks, position)
     yield from _files(export, stem)
 
 

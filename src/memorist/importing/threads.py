@@ -70,24 +70,24 @@ class KnownThreads:
         """Evict the least recently used threads while the cache is too large. Call this only between batches."""
         total = sum(len(state.seen) + 8 for state in self._kept.values())
         while total > MAX_CACHED_DIGESTS and len(self._kept) > 1:
-            gone = self._kept.pop(next(iter(self._kept)))
-            total -= len(gone.seen) + 8
+            removed = self._kept.pop(next(iter(self._kept)))
+            total -= len(removed.seen) + 8
 
-    async def load(self, wanted: dict[str, tuple[ThreadItem | None, str]]) -> None:
-        """Load the state of threads by their ids in the source. `wanted` contains the item, if any, and the
+    async def load(self, items: dict[str, tuple[ThreadItem | None, str]]) -> None:
+        """Load the state of threads by their ids in the source. `items` contains the item, if any, and the
         namespace."""
-        names = [name for name in wanted if name not in self._kept]
+        names = [name for name in items if name not in self._kept]
         ids = {name: (name, self._other(name)) for name in names}
         flat = list(dict.fromkeys(id for pair in ids.values() for id in pair))
         rows = dict(zip(flat, await self._core.get_many(Thread, [(id,) for id in flat]), strict=True))
-        there = [id for id, row in rows.items() if row is not None]
-        linked = await self._linked(there)
+        existing = [id for id, row in rows.items() if row is not None]
+        linked = await self._linked(existing)
         for name in names:
-            item, ns = wanted[name]
-            mine = next((id for id in ids[name] if id in linked), None)
-            row = rows[mine] if mine is not None else None
-            if mine is not None and row is not None:
-                self._kept[name] = await self._read(State(mine, row.ns, None))
+            item, ns = items[name]
+            own_id = next((id for id in ids[name] if id in linked), None)
+            row = rows[own_id] if own_id is not None else None
+            if own_id is not None and row is not None:
+                self._kept[name] = await self._read(State(own_id, row.ns, None))
                 continue
             free = next((id for id in ids[name] if rows[id] is None), None)
             if free is not None and item is not None:

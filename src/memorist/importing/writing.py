@@ -88,16 +88,18 @@ class Writer:
         return plan
 
     async def _find_threads(self, batch: Sequence[Checked]) -> None:
-        wanted: dict[str, tuple[ThreadItem | None, str]] = {}
+        threads: dict[str, tuple[ThreadItem | None, str]] = {}
         for entry in batch:
             item = entry.item
             if isinstance(item, ThreadItem):
-                if self._threads.get(item.id) is None and wanted.get(item.id, (None,))[0] is None:
-                    wanted[item.id] = item, entry.ns
-            elif isinstance(item, MessageItem) and item.thread not in wanted and self._threads.get(item.thread) is None:
-                wanted[item.thread] = None, entry.ns
-        if wanted:
-            await self._threads.load(wanted)
+                if self._threads.get(item.id) is None and threads.get(item.id, (None,))[0] is None:
+                    threads[item.id] = item, entry.ns
+            elif (
+                isinstance(item, MessageItem) and item.thread not in threads and self._threads.get(item.thread) is None
+            ):
+                threads[item.thread] = None, entry.ns
+        if threads:
+            await self._threads.load(threads)
 
     async def _plan_thread(self, plan: Plan, item: ThreadItem) -> None:
         state = self._threads.get(item.id)
@@ -142,8 +144,8 @@ class Writer:
 
     async def _write_document(self, item: DocumentItem, ns: str) -> None:
         """Add a document under its own id, and replace one from the same source. If the id is taken, use another."""
-        held = await self._core.get(Document, ns, item.id)
-        id = item.id if held is None or held.source == self._source else f"{self._source}/{item.id}"
+        document = await self._core.get(Document, ns, item.id)
+        id = item.id if document is None or document.source == self._source else f"{self._source}/{item.id}"
         at = item.created_at or self._at
         new = self._documents._new(ns, item.text, item.title, self._source, item.metadata, id, None)
         _, added = await self._documents._store(_replace(new, created_at=at, updated_at=at), again=False)

@@ -83,11 +83,11 @@ def _first(data: JsonObject, answer: Answer, count: int) -> JsonObject:
 def _shorter(data: JsonObject, stored: bool, max_tokens: int) -> Fitted:
     """Return the answer after shortening its texts and lists step by step until it fits."""
     longest = _MAX_CHARACTERS
-    sent = _sent(data, stored)
-    while sent.tokens > max_tokens and longest > 1:
-        sent = _sent(_cut(data, longest), stored)
+    fitted = _sent(data, stored)
+    while fitted.tokens > max_tokens and longest > 1:
+        fitted = _sent(_cut(data, longest), stored)
         longest //= 2
-    return sent
+    return fitted
 
 
 def _cut(value: object, longest: int) -> Any:
@@ -110,8 +110,8 @@ def _sent(data: JsonObject, stored: bool) -> Fitted:
 
 def fenced(data: JsonObject) -> str:
     """Return stored data as escaped JSON inside a fence."""
-    shown = {name: value for name, value in data.items() if name != "note"}
-    return fence("recalled_memory", MEMORY_NOTE, escaped(msgspec.json.encode(shown).decode()))
+    memory = {name: value for name, value in data.items() if name != "note"}
+    return fence("recalled_memory", MEMORY_NOTE, escaped(msgspec.json.encode(memory).decode()))
 
 
 def escaped(text: str) -> str:

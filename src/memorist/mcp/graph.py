@@ -145,14 +145,14 @@ async def change(memory: AsyncMemory, space: str, edit: Callable[[Graph], T]) ->
     for tries in range(MAX_ATTEMPTS):
         graph = await load(memory, space)
         before = graph.facts()
-        done = edit(graph)
+        result = edit(graph)
         try:
             await _commit(memory, space, before, graph)
         except Conflict:
             # A random pause, because two processes that wait equally long would meet again.
             await anyio.sleep(min(0.2, 0.002 * 2**tries) * random.random())
         else:
-            return done
+            return result
     raise Conflict(f"other processes changed the graph {MAX_ATTEMPTS} times in a row; try again")
 
 
@@ -160,23 +160,23 @@ async def _commit(memory: AsyncMemory, space: str, before: Mapping[str, JsonObje
     after = graph.facts()
     # Only the differences are written, so two edits of different entities do not conflict.
     puts = {key: value for key, value in after.items() if before.get(key) != value}
-    gone = [key for key in before if key not in after]
-    if not puts and not gone:
+    deleted_keys = [key for key in before if key not in after]
+    if not puts and not deleted_keys:
         return
     try:
         async with memory.batch() as batch:
-            await _write(batch.facts, space, puts, gone, graph.versions)
+            await _write(batch.facts, space, puts, deleted_keys, graph.versions)
     except Unsupported:
         # A memory without batches: write one by one, each still by compare-and-set.
-        await _write(memory.facts, space, puts, gone, graph.versions)
+        await _write(memory.facts, space, puts, deleted_keys, graph.versions)
 
 
 async def _write(
-    facts: Facts, space: str, puts: Mapping[str, JsonObject], gone: Sequence[str], versions: Mapping[str, int]
+    facts: Facts, space: str, puts: Mapping[str, JsonObject], deleted_keys: Sequence[str], versions: Mapping[str, int]
 ) -> None:
     for key, value in puts.items():
         await facts.set(space, key, value, expect=versions.get(key, 0))
-    for key in gone:
+    for key in deleted_keys:
         await facts.delete(space, key, expect=versions[key])
 
 
@@ -207,7 +207,7 @@ def create_relations(graph: Graph, relations: Sequence[JsonObject]) -> list[Json
 
 def add_observations(graph: Graph, observations: Sequence[JsonObject]) -> list[JsonObject]:
     """Add observations that an entity does not have. Raises NotFound for an unknown entity."""
-    done: list[JsonObject] = []
+    added: list[JsonObject] = []
     for observation in observations:
         node = next((node for node in graph.nodes if node.name == observation["entityName"]), None)
         if node is None:
@@ -215,15 +215,15 @@ def add_observations(graph: Graph, observations: Sequence[JsonObject]) -> list[J
         had = set(node.observations)
         new = [content for content in observation["contents"] if content not in had]
         node.observations += new
-        done.append({"entityName": observation["entityName"], "addedObservations": new})
-    return done
+        added.append({"entityName": observation["entityName"], "addedObservations": new})
+    return added
 
 
 def delete_entities(graph: Graph, names: Sequence[str]) -> None:
     """Remove entities, with their relations."""
-    gone = set(names)
-    graph.nodes = [node for node in graph.nodes if node.name not in gone]
-    graph.edges = [edge for edge in graph.edges if edge.start not in gone and edge.end not in gone]
+    deleted_names = set(names)
+    graph.nodes = [node for node in graph.nodes if node.name not in deleted_names]
+    graph.edges = [edge for edge in graph.edges if edge.start not in deleted_names and edge.end not in deleted_names]
 
 
 def delete_observations(graph: Graph, deletions: Sequence[JsonObject]) -> None:
@@ -231,29 +231,29 @@ def delete_observations(graph: Graph, deletions: Sequence[JsonObject]) -> None:
     for deletion in deletions:
         node = next((node for node in graph.nodes if node.name == deletion["entityName"]), None)
         if node is not None:
-            gone = set(deletion["observations"])
-            node.observations = [text for text in node.observations if text not in gone]
+            deleted = set(deletion["observations"])
+            node.observations = [text for text in node.observations if text not in deleted]
 
 
 def delete_relations(graph: Graph, relations: Sequence[JsonObject]) -> None:
     """Remove relations."""
-    gone = {(relation["from"], relation["to"], relation["relationType"]) for relation in relations}
-    graph.edges = [edge for edge in graph.edges if edge.triple not in gone]
+    deleted = {(relation["from"], relation["to"], relation["relationType"]) for relation in relations}
+    graph.edges = [edge for edge in graph.edges if edge.triple not in deleted]
 
 
 def search_nodes(graph: Graph, query: str) -> JsonObject:
     """Return entities whose name, type or observations contain the query, ignoring case."""
-    wanted = query.lower()
+    needle = query.lower()
     return graph.around(
         [
             node
             for node in graph.nodes
-            if any(wanted in text.lower() for text in (node.name, node.entityType, *node.observations))
+            if any(needle in text.lower() for text in (node.name, node.entityType, *node.observations))
         ]
     )
 
 
 def open_nodes(graph: Graph, names: Sequence[str]) -> JsonObject:
     """Return entities by name."""
-    wanted = set(names)
-    return graph.around([node for node in graph.nodes if node.name in wanted])
+    name_set = set(names)
+    return graph.around([node for node in graph.nodes if node.name in name_set])

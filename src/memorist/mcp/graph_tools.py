@@ -141,11 +141,11 @@ async def call_graph(caller: Caller, tool: GraphTool, arguments: JsonMapping) ->
         return _written(tool.read(await graph.load(caller.memory, space), *values))
     edit = tool.edit
     assert edit is not None
-    done = await graph.change(caller.memory, space, lambda whole: edit(whole, *values))
-    if done is None:
+    result = await graph.change(caller.memory, space, lambda whole: edit(whole, *values))
+    if result is None:
         return Fitted({"success": True, "message": tool.answer}, tool.answer, tokens_of(tool.answer))
-    written = _written(done)
-    return msgspec.structs.replace(written, data={tool.answer: done})
+    written = _written(result)
+    return msgspec.structs.replace(written, data={tool.answer: result})
 
 
 def _written(data: Any) -> Fitted:

@@ -96,13 +96,13 @@ def _by_words(key: str, candidates: list[Remembered]) -> list[Remembered]:
     """Return the memories that contain every word of a guess, or only those with the words in their key if there are
     any.
     """
-    wanted = _words(key)
-    if not wanted:
+    key_words = _words(key)
+    if not key_words:
         return []
-    in_keys = [item for item in candidates if wanted <= _words(item.key or "")]
+    in_keys = [item for item in candidates if key_words <= _words(item.key or "")]
     if len(in_keys) == 1:
         return in_keys
-    return [item for item in candidates if wanted <= _words(f"{item.key or ''} {item.text} {item.value or ''}")]
+    return [item for item in candidates if key_words <= _words(f"{item.key or ''} {item.text} {item.value or ''}")]
 
 
 def _words(text: str) -> frozenset[str]:

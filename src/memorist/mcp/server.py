@@ -140,8 +140,8 @@ class Handlers:
     ) -> types.SubscriptionsListenResult:
         """Return a stream of changes to those URIs that the caller may read (newer protocol)."""
         caller = await self._reader(ctx)
-        asked = params.notifications.resource_subscriptions or []
-        allowed = [uri for uri in asked if await self._may_read(caller, uri)]
+        uris = params.notifications.resource_subscriptions or []
+        allowed = [uri for uri in uris if await self._may_read(caller, uri)]
         narrowed = params.notifications.model_copy(update={"resource_subscriptions": allowed})
         return await self._notices.listen(caller.org, ctx, params.model_copy(update={"notifications": narrowed}))
 

@@ -212,16 +212,16 @@ def _plain(kind: object) -> object:
     """Return the type without None, because a missing argument is omitted."""
     if typing.get_origin(kind) not in (typing.Union, types.UnionType):
         return kind
-    left = tuple(member for member in typing.get_args(kind) if member is not type(None))
-    return left[0] if len(left) == 1 else typing.Union[left]  # noqa: UP007  # made at run time
+    members = tuple(member for member in typing.get_args(kind) if member is not type(None))
+    return members[0] if len(members) == 1 else typing.Union[members]  # noqa: UP007  # made at run time
 
 
 @cache
 def input_schema(tool: Tool) -> JsonObject:
     """Return the JSON Schema of a tool's arguments, kept short because models pay for it."""
     schema = _root(arguments_of(tool))
-    asked = {name: _short(value) for name, value in schema["properties"].items()}
-    short_schema: JsonObject = {"type": "object", "properties": asked}
+    properties = {name: _short(value) for name, value in schema["properties"].items()}
+    short_schema: JsonObject = {"type": "object", "properties": properties}
     if schema.get("required"):
         short_schema["required"] = schema["required"]
     return short_schema

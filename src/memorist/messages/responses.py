@@ -102,8 +102,8 @@ def after_compaction(items: list[JsonObject]) -> list[JsonObject]:
     together with its call.
     """
     last = max((index for index, item in enumerate(items) if item.get("type") == "compaction"), default=0)
-    gone = {item["call_id"] for item in items[:last] if _is_call(item)}
-    rest = [item for item in items[last:] if "output" not in item or item.get("call_id") not in gone]
+    call_ids = {item["call_id"] for item in items[:last] if _is_call(item)}
+    rest = [item for item in items[last:] if "output" not in item or item.get("call_id") not in call_ids]
     return [_sent_compaction(item) if item.get("type") == "compaction" else item for item in rest]
 
 

@@ -106,15 +106,15 @@ def sent_anthropic(message: Message) -> tuple[str, list[JsonObject]]:
     """Return the role and the content blocks that represent a message in a request. An empty message has no blocks."""
     if message.role in INSTRUCTIONS:
         return "user", [{"type": "text", "text": SYSTEM_NOTE}, {"type": "text", "text": message.text}]
-    sent = to_anthropic(message)
-    content = sent.get("content", "")
+    converted = to_anthropic(message)
+    content = converted.get("content", "")
     if isinstance(content, str):
         content = [{"type": "text", "text": content}]
     blocks = [block for block in map(_block, content or ()) if not _is_blank(block)]
     refusal = message.extra.get("refusal")
     if isinstance(refusal, str) and refusal.strip() and not blocks:
         blocks = [{"type": "text", "text": refusal}]
-    return sent["role"], blocks
+    return converted["role"], blocks
 
 
 def _block(block: object) -> JsonObject:

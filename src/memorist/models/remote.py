@@ -127,9 +127,9 @@ class RemoteModel:
         else:
             await self._client.close()
 
-    def _seconds(self, asked: float | None) -> float:
-        limit = self.timeout or asked or DEFAULT_TIMEOUT_SECONDS
-        return min(asked or limit, limit)
+    def _seconds(self, timeout: float | None) -> float:
+        limit = self.timeout or timeout or DEFAULT_TIMEOUT_SECONDS
+        return min(timeout or limit, limit)
 
     def _event(self, line: bytes) -> str:
         line = line.strip()

@@ -52,7 +52,7 @@ async def retrying(
 def _wait(error: ModelError, tried: int, policy: Retry) -> float | None:
     """Return the seconds until the next attempt: the server's `Retry-After`, or the back-off. Return None if the server
     asks for too long a wait."""
-    asked = error.facts.get("retry_after")
-    if isinstance(asked, int | float):
-        return float(asked) if asked <= policy.retry_after_most else None
+    retry_after = error.facts.get("retry_after")
+    if isinstance(retry_after, int | float):
+        return float(retry_after) if retry_after <= policy.retry_after_most else None
     return pause(tried, first=policy.first, longest=policy.most)

@@ -50,8 +50,8 @@ T = TypeVar("T", _Scores, _Questions)
 
 async def scores(model: Model, query: str, texts: Sequence[str]) -> tuple[list[float], Completion]:
     """Return one score per text, and the model's answer with its token usage."""
-    shown = {"question": query[:MAX_TEXT_CHARACTERS], "texts": [text[:MAX_TEXT_CHARACTERS] for text in texts]}
-    answer, completion = await _asked(model, _SCORING, shown, _Scores, {"type": "number"}, 8 * len(texts) + 64)
+    payload = {"question": query[:MAX_TEXT_CHARACTERS], "texts": [text[:MAX_TEXT_CHARACTERS] for text in texts]}
+    answer, completion = await _asked(model, _SCORING, payload, _Scores, {"type": "number"}, 8 * len(texts) + 64)
     ratings = answer.scores
     if len(ratings) != len(texts) or not all(isinstance(score, int | float) for score in ratings):
         raise ModelError(f"the model {model.name!r} returned {len(ratings)} scores for {len(texts)} texts")
@@ -65,13 +65,13 @@ async def wordings(model: Model, query: str, count: int) -> list[str]:
 
 async def follow_ups(model: Model, query: str, texts: Sequence[str], count: int) -> list[str]:
     """Return questions to look up next, given the texts found first."""
-    shown = {"question": query[:MAX_TEXT_CHARACTERS], "texts": [text[:MAX_TEXT_CHARACTERS] for text in texts]}
-    return await _questions(model, _FOLLOWING, shown, query, count)
+    payload = {"question": query[:MAX_TEXT_CHARACTERS], "texts": [text[:MAX_TEXT_CHARACTERS] for text in texts]}
+    return await _questions(model, _FOLLOWING, payload, query, count)
 
 
-async def _questions(model: Model, system: str, shown: object, query: str, count: int) -> list[str]:
+async def _questions(model: Model, system: str, payload: object, query: str, count: int) -> list[str]:
     count = min(count, MAX_QUERIES)
-    answer, _ = await _asked(model, system.format(count=count), shown, _Questions, {"type": "string"}, 256)
+    answer, _ = await _asked(model, system.format(count=count), payload, _Questions, {"type": "string"}, 256)
     questions = [
         " ".join(question.split())[:MAX_TEXT_CHARACTERS] for question in answer.questions if isinstance(question, str)
     ]
@@ -81,7 +81,7 @@ async def _questions(model: Model, system: str, shown: object, query: str, count
 
 
 async def _asked(
-    model: Model, system: str, shown: object, answer_type: type[T], item: object, max_tokens: int
+    model: Model, system: str, payload: object, answer_type: type[T], item: object, max_tokens: int
 ) -> tuple[T, Completion]:
     """Return the model's answer, parsed as a type that contains a list of such items, and its token usage."""
     (name,) = answer_type.__struct_fields__
@@ -89,7 +89,7 @@ async def _asked(
         "type": "object", "properties": {name: {"type": "array", "items": item}}, "required": [name],
         "additionalProperties": False,
     }  # fmt: skip
-    messages = [{"role": "user", "content": json.dumps(shown, ensure_ascii=False)}]
+    messages = [{"role": "user", "content": json.dumps(payload, ensure_ascii=False)}]
     completion = await model.complete(messages, system=system, max_tokens=max_tokens, schema=schema)
     try:
         return converted(completion, answer_type), completion

@@ -14,7 +14,7 @@ from memorist.ports import TokenCounter, to_datetime, to_micros
 from memorist.recall.embedding import Embedding
 from memorist.recall.index_cache import IndexCache
 from memorist.recall.lexical import LexicalIndex, select_terms
-from memorist.recall.pool import Asked, Spread, Vectors
+from memorist.recall.pool import QuestionVectors, Spread, Vectors
 from memorist.recall.query import Query
 from memorist.recall.reranking import Reranking
 from memorist.recall.vectors import Nearest, VectorIndex, decode
@@ -143,10 +143,12 @@ class SearchResults(msgspec.Struct):
         for entry in entries:
             self.entries[entry.ns, entry.kind, entry.parent, entry.id] = entry
 
-    def asked(self, embedder: str | None, vectors: Vectors | None) -> list[Asked]:
+    def question_vectors(self, embedder: str | None, vectors: Vectors | None) -> list[QuestionVectors]:
         """Return the question's vectors from each embedder, the current one first."""
-        present = [] if embedder is None or vectors is None else [Asked(embedder, vectors, self.spread)]
-        return present + [Asked(name, by, spread) for name, (by, spread) in self.earlier.items() if by is not None]
+        present = [] if embedder is None or vectors is None else [QuestionVectors(embedder, vectors, self.spread)]
+        return present + [
+            QuestionVectors(name, by, spread) for name, (by, spread) in self.earlier.items() if by is not None
+        ]
 
 
 class Candidates:
@@ -177,33 +179,33 @@ class Candidates:
     async def take(self, namespaces: Sequence[tuple[str, NamespaceStats]], count: int) -> SearchResults:
         """Return up to `count` candidates from each search and namespace, with their neighbours and replacements."""
         results = SearchResults()
-        wanted: dict[Key, Scoped | None] = {}
+        scopes_by_key: dict[Key, Scoped | None] = {}
         for ns, stats in namespaces:
             scoped = await self._scoped(ns, stats)
             worded = await self._by_words(scoped, stats.entries, count, results)
             near, dated = await self._by_meaning(scoped, stats.entries, count, results)
             results.full = results.full or max(len(worded), len(near)) >= count
-            wanted.update(((ns, *key), scoped) for key in [*near, *dated])
+            scopes_by_key.update(((ns, *key), scoped) for key in [*near, *dated])
             beside = _neighbours(ns, [*worded[:NEIGHBOURS_OF], *near[:NEIGHBOURS_OF]])
             if stats.assistant:
                 # Standing instructions to an assistant may matter for any request, whatever its words.
                 beside += [(ns, *item[1:]) for item in stats.standing]
             for key in beside:
-                wanted.setdefault(key, None)
-        await self._add(wanted, results)
+                scopes_by_key.setdefault(key, None)
+        await self._add(scopes_by_key, results)
         await self._add(dict.fromkeys(_replacements(results.entries.values())), results)
         return results
 
-    async def _add(self, wanted: Mapping[Key, Scoped | None], results: SearchResults) -> None:
+    async def _add(self, scopes_by_key: Mapping[Key, Scoped | None], results: SearchResults) -> None:
         """Fetch entries by key in one read. Keys that the store lacks are removed from the
         index in RAM."""
-        missing = [key for key in wanted if key not in results.entries]
+        missing = [key for key in scopes_by_key if key not in results.entries]
         if not missing:
             return
         for key, entry in zip(missing, await self._reader.get_many(Entry, missing), strict=True):
             if entry is not None:
                 results.entries[key] = entry
-            elif (scoped := wanted[key]) is not None:
+            elif (scoped := scopes_by_key[key]) is not None:
                 scoped.drop(key)
 
     # -- words

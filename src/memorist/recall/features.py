@@ -256,8 +256,8 @@ def _speaker(query: Query, table: Table) -> Floats:
     several people."""
     if len(query.speakers) != 1:
         return np.zeros(table.size)
-    asked = set(query.speakers)
-    sign = [0.0 if not name else 1.0 if name in asked else -1.0 for name in table.names]
+    speakers = set(query.speakers)
+    sign = [0.0 if not name else 1.0 if name in speakers else -1.0 for name in table.names]
     result: Floats = np.array(sign)[table.speaker]
     return result
 
@@ -331,8 +331,8 @@ def _neighbours(value: Floats, table: Table) -> Floats:
     order = np.argsort(table.position, kind="stable")
     places = table.position[order]
     for offset, weight in OFFSETS:
-        wanted = table.position + offset
-        other = order[np.minimum(np.searchsorted(places, wanted), table.size - 1)]
-        beside = (table.position[other] == wanted) & (table.session[other] == table.session) & table.message
+        positions = table.position + offset
+        other = order[np.minimum(np.searchsorted(places, positions), table.size - 1)]
+        beside = (table.position[other] == positions) & (table.session[other] == table.session) & table.message
         out += np.where(beside, weight * value[other], 0.0)
     return out

@@ -141,10 +141,10 @@ def _letters(text: str, room: int, count: Callable[[str], int]) -> str:
 def _worth(pieces: Sequence[_Piece], terms: Sequence[str]) -> list[float]:
     """Return the relevance of each piece, which is the sum of the weights of the question's terms in it. Rare terms
     weigh more."""
-    wanted = set(terms)
+    term_set = set(terms)
     language = stemming_language(" ".join(piece.text for piece in pieces[:HEAD_PIECES]))
-    has = [wanted.intersection(tokens(piece.text, language)) for piece in pieces]
-    spread = {term: sum(term in matches for matches in has) for term in wanted}
+    has = [term_set.intersection(tokens(piece.text, language)) for piece in pieces]
+    spread = {term: sum(term in matches for matches in has) for term in term_set}
     weight = {term: math.log(1 + len(pieces) / n) for term, n in spread.items() if n}
     return [sum(weight[term] for term in matches) for matches in has]
 

@@ -24,7 +24,7 @@ Spread = tuple[int, float, float]
 question."""
 
 
-class Asked(msgspec.Struct, frozen=True):
+class QuestionVectors(msgspec.Struct, frozen=True):
     """Holds a question's vectors from one embedder and the spread of their cosines in each namespace."""
 
     embedder: str
@@ -41,15 +41,15 @@ class Pool:
         entries: Sequence[Entry],
         stats: ScopeStats,
         counts: Mapping[str, int],
-        asked: Sequence[Asked] = (),
+        searches: Sequence[QuestionVectors] = (),
     ) -> None:
         self.query = query
         self.entries = list(entries)
         self.stats = stats
         self.counts = dict(counts)
-        self.embedder = asked[0].embedder if asked else None
+        self.embedder = searches[0].embedder if searches else None
         """The name of the embedder that computed the question's vector."""
-        self.similarity = _similarity(self.entries, asked)
+        self.similarity = _similarity(self.entries, searches)
 
     @cached_property
     def table(self) -> Table:
@@ -85,10 +85,10 @@ def stats_of(namespaces: Sequence[NamespaceStats]) -> ScopeStats:
     )
 
 
-def _similarity(entries: Sequence[Entry], asked: Sequence[Asked]) -> Similarity | None:
+def _similarity(entries: Sequence[Entry], searches: Sequence[QuestionVectors]) -> Similarity | None:
     """Return all cosines on the same scale. Those from an earlier embedder are rescaled to the mean and deviation of
     the current one."""
-    scales = [(question, scale) for question in asked if (scale := _joined_spread(question.spread)) is not None]
+    scales = [(question, scale) for question in searches if (scale := _joined_spread(question.spread)) is not None]
     if not scales:
         return None
     mean, std = scales[0][1]
@@ -112,17 +112,17 @@ def _joined_spread(parts: Sequence[Spread]) -> tuple[float, float] | None:
     return sum(n * mean for n, mean, _ in parts) / weight, sum(n * std for n, _, std in parts) / weight
 
 
-def _cosines(entries: Sequence[Entry], asked: Asked) -> tuple[list[int], Floats]:
+def _cosines(entries: Sequence[Entry], search: QuestionVectors) -> tuple[list[int], Floats]:
     """Return the positions of the entries that have a vector from this embedder, and their cosines to each of the
     question's vectors."""
-    width = asked.vectors.shape[1] + 4
+    width = search.vectors.shape[1] + 4
     indices = [
         index
         for index, entry in enumerate(entries)
-        if entry.vector is not None and entry.embedder == asked.embedder and len(entry.vector) == width
+        if entry.vector is not None and entry.embedder == search.embedder and len(entry.vector) == width
     ]
     # One product for all candidates: decoding each vector by itself would cost more than all else in ranking.
     raw = np.frombuffer(b"".join([entries[index].vector or b"" for index in indices]), np.uint8)
     raw = raw.reshape(len(indices), width)
     scales = raw[:, :4].copy().view("<f4")
-    return indices, ((raw[:, 4:].view(np.int8).astype(np.float32) @ asked.vectors.T) * scales).astype(np.float64)
+    return indices, ((raw[:, 4:].view(np.int8).astype(np.float32) @ search.vectors.T) * scales).astype(np.float64)

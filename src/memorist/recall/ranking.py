@@ -135,12 +135,12 @@ class Ranking(msgspec.Struct, frozen=True):
         ranks = ((self.parts[None] > chosen[:, None]).sum(axis=1) + 1).tolist()
         out: dict[int, tuple[Reason, ...]] = {}
         for index, values, above in zip(indices, chosen.tolist(), ranks, strict=True):
-            shown = [
+            signals = [
                 Reason(name, round(value, 4), rank)
                 for name, value, rank in zip(self.names, values, above, strict=True)
                 if abs(value) >= SHOWN_WEIGHT
             ]
-            out[index] = tuple(sorted(shown, key=lambda reason: -abs(reason.weight)))
+            out[index] = tuple(sorted(signals, key=lambda reason: -abs(reason.weight)))
         return out
 
 

@@ -127,14 +127,14 @@ def _join_texts(texts: Sequence[str]) -> str:
 def fill(ranked: Sequence[Row], max_tokens: int, count: Callable[[str], int], terms: Sequence[str] = ()) -> list[Row]:
     """Return the best hits that fit a token budget. An overlong hit is cut to its best passage."""
     out: list[Row] = []
-    left = max_tokens
+    room = max_tokens
     for row in ranked:
         text = row.text
         cost = count(text)
-        if cost > left and (not out or left >= MIN_HIT_TOKENS):
-            text = passage(text, terms, left, count)
-            cost = count(text) if text else left + 1
-        if cost <= left:
+        if cost > room and (not out or room >= MIN_HIT_TOKENS):
+            text = passage(text, terms, room, count)
+            cost = count(text) if text else room + 1
+        if cost <= room:
             out.append(msgspec.structs.replace(row, text=text))
-            left -= cost
+            room -= cost
     return out

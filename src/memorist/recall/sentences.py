@@ -42,7 +42,7 @@ class Best(msgspec.Struct, frozen=True):
 def best_sentences(question: str, passages: Sequence[Row], vectors: WordVectors) -> list[Best]:
     """Return the sentence of each passage that best answers the question. A passage without words has the lowest
     score."""
-    asked = list(dict.fromkeys(content_words(question) or words(question)))
+    question_words = list(dict.fromkeys(content_words(question) or words(question)))
     vocabulary: dict[str, int] = {}
     owners: list[int] = []
     numbers: list[int] = []
@@ -59,13 +59,13 @@ def best_sentences(question: str, passages: Sequence[Row], vectors: WordVectors)
                 penalties.append(HEADING_PENALTY if _HEADING.match(text) else 0.0)
                 sentence_words.append([vocabulary.setdefault(w, len(vocabulary)) for w in (*own, *header, *heading)])
     out = [Best(-math.inf, -1)] * len(passages)
-    if not asked or not owners:
+    if not question_words or not owners:
         return out
     owner_of = np.array(owners, np.int64)
     flat = np.concatenate([np.array(numbers_of_words, np.int64) for numbers_of_words in sentence_words])
     starts = np.cumsum([0, *map(len, sentence_words[:-1])])
-    every = vectors([*vocabulary, *asked])
-    likeness = _likeness(list(vocabulary), asked, every, flat)
+    every = vectors([*vocabulary, *question_words])
+    likeness = _likeness(list(vocabulary), question_words, every, flat)
     own_best = np.maximum.reduceat(likeness[:, flat], starts, axis=1)
     first_of = np.nonzero(np.diff(owner_of, prepend=-1))[0]
     passage_best = np.maximum.reduceat(own_best, first_of, axis=1)
@@ -87,7 +87,9 @@ def content_words(text: str) -> list[str]:
     return [word for word in words(text) if word not in stop]
 
 
-def _likeness(vocabulary: list[str], asked: list[str], every: NDArray[np.float32], flat: Ints) -> NDArray[np.float32]:
+def _likeness(
+    vocabulary: list[str], question_words: list[str], every: NDArray[np.float32], flat: Ints
+) -> NDArray[np.float32]:
     """Return the cosine similarity between each word of the question (row) and each word of the passages, or 1 for
     words with the same stem. The mean of all word vectors is subtracted first, because they all have it in common.
     """
@@ -97,7 +99,7 @@ def _likeness(vocabulary: list[str], asked: list[str], every: NDArray[np.float32
     positions: dict[tuple[str, ...], list[int]] = {}
     for position, word in enumerate(vocabulary):
         positions.setdefault(tuple(tokens(word, "english")), []).append(position)
-    for row, word in enumerate(asked):
+    for row, word in enumerate(question_words):
         out[row, positions.get(tuple(tokens(word, "english")), [])] = 1.0
     return out
 

@@ -125,7 +125,7 @@ class VectorIndex(Generic[Key]):
 
     def remove(self, keys: Iterable[Key]) -> int:
         """Remove vectors. The last one moves into the gap, and its old bytes are zeroed."""
-        gone = 0
+        count = 0
         for key in keys:
             at = self._place.pop(key, None)
             if at is None:
@@ -144,8 +144,8 @@ class VectorIndex(Generic[Key]):
             self._codes[last] = 0
             if self._rotation is not None:
                 self._sketch[last] = 0
-            gone += 1
-        return gone
+            count += 1
+        return count
 
     def search(self, vector: ArrayLike, limit: int, *, mask: NDArray[np.bool_] | None = None) -> Nearest[Key]:
         """Return the nearest vectors by cosine, best first. `mask` (from `between`) is applied before the limit."""
@@ -162,8 +162,8 @@ class VectorIndex(Generic[Key]):
             # The sketch misorders near neighbours, so a multiple of the limit is compared again with the full vectors.
             pool = max(MIN_RESCORED_VECTORS, 3 * limit, count // RESCORE_SHARE)
         # The spread of all vectors, not only of those that the mask allows: it says how unusual a cosine is here.
-        seen = scores[:: 1 + count // _SPREAD_ROWS]
-        mean, std = float(seen.mean()), float(seen.std())
+        sample = scores[:: 1 + count // _SPREAD_ROWS]
+        mean, std = float(sample.mean()), float(sample.std())
         if mask is not None:
             scores = np.where(mask[:count], scores, -np.inf)
         if pool is None:

@@ -157,9 +157,9 @@ class Client:
 
         Lines that begin with a colon are heartbeats and are skipped.
         """
-        wanted = {**headers, "accept": "text/event-stream", **({"last-event-id": last} if last else {})}
+        stream_headers = {**headers, "accept": "text/event-stream", **({"last-event-id": last} if last else {})}
         fields: dict[str, str] = {}
-        async for line in self.lines("GET", "/v1/events", wanted):
+        async for line in self.lines("GET", "/v1/events", stream_headers):
             name, _, value = line.decode().partition(": ")
             if line:
                 fields[name] = value

@@ -184,11 +184,11 @@ class Server:
     def limited(self, request: Request, key: ApiKey, *, heavy: bool = False) -> ApiKey:
         """Apply the rate limit of a key. The response headers show how many tokens are left."""
         rate, name = (self.options.heavy, "heavy") if heavy else (self.options.usual, "usual")
-        left = self.buckets.take(f"{name}:{key.id}", rate)
+        remaining = self.buckets.take(f"{name}:{key.id}", rate)
         request.scope["memorist.key"] = key.id
-        request.scope["memorist.limits"] = rate_headers(name, rate, left)
-        if isinstance(left, Refused):
-            raise Limited("this key sends too many requests", retry_after=left.retry_after)
+        request.scope["memorist.limits"] = rate_headers(name, rate, remaining)
+        if isinstance(remaining, Refused):
+            raise Limited("this key sends too many requests", retry_after=remaining.retry_after)
         return key
 
 

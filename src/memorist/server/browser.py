@@ -72,10 +72,10 @@ class Sessions:
         row_key = ("code", _name(code))
         row = await self._records.get("global", row_key)
         try:
-            taken = row is not None and await self._records.delete("global", row_key, expect=row.version)
+            is_redeemed = row is not None and await self._records.delete("global", row_key, expect=row.version)
         except Conflict:
-            taken = False
-        if row is None or not taken:
+            is_redeemed = False
+        if row is None or not is_redeemed:
             raise Unauthorized("this link was used or has expired; ask for a new one where the server runs")
         return await self._begin(msgspec.convert(row.data, Session))
 

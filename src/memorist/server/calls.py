@@ -61,18 +61,18 @@ def read_call(operation: Operation, query: bytes, body: bytes, headers: Mapping[
 
 def call_from(operation: Operation, arguments: Mapping[str, object]) -> Call:
     """Decode the arguments of an operation from one JSON object, as in a batch."""
-    call, left = Call([], {}), dict(arguments)
+    call, remaining = Call([], {}), dict(arguments)
     for parameter in parameters_of(operation):
         if parameter.kind == "fields":
-            call.options |= {name: left.pop(name) for name in list(left)}
+            call.options |= {name: remaining.pop(name) for name in list(remaining)}
         elif parameter.kind == "many":
-            call.args += _converted(parameter, left.pop(parameter.name, []), listed=True)
-        elif parameter.name in left:
-            call.options[parameter.name] = _taken(operation, parameter, left.pop(parameter.name))
+            call.args += _converted(parameter, remaining.pop(parameter.name, []), listed=True)
+        elif parameter.name in remaining:
+            call.options[parameter.name] = _taken(operation, parameter, remaining.pop(parameter.name))
         elif parameter.required:
             raise InvalidValue(f"{operation.name} needs `{parameter.name}`")
-    if left:
-        raise InvalidValue(f"{operation.name} has no argument {next(iter(left))[:40]!r}")
+    if remaining:
+        raise InvalidValue(f"{operation.name} has no argument {next(iter(remaining))[:40]!r}")
     return _positional(operation, _with_rendering(operation, call))
 
 

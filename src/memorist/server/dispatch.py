@@ -15,7 +15,7 @@ from ..errors import Conflict, TooLarge
 from ..protocol.keys import ApiKey
 from ..protocol.narrowing import NARROWED
 from ..protocol.nouns.analyses import installed_analyzer
-from ..protocol.nouns.asked import Asked
+from ..protocol.nouns.caller import Caller
 from ..protocol.operations import OPERATIONS, Operation, owner_of, takes_key, takes_request
 from . import replay
 from .answers import JSON, Unsuited, WrongMethod
@@ -74,13 +74,13 @@ def _endpoint(server: Server, operation: Operation) -> Endpoint:
     async def answer(request: Request) -> ASGIApp:
         headers = headers_of(request.scope)
         key = await _allowed(server, request, operation)
-        asked = Asked(server, key, server.handle(key, headers.get(NARROWED)))
+        caller = Caller(server, key, server.handle(key, headers.get(NARROWED)))
         query, body = request.scope["query_string"], await read_body(request) if operation.has_body else b""
         if not (with_request or operation.streamed or operation.waits):
             if operation.heavy or len(body) > LARGE_BODY_BYTES:
-                return await server.beside(lambda: _once(asked, operation, query, body, headers, once=once))
+                return await server.beside(lambda: _once(caller, operation, query, body, headers, once=once))
             async with server.room:
-                return await _once(asked, operation, query, body, headers, once=once)
+                return await _once(caller, operation, query, body, headers, once=once)
         call = read_call(operation, query, body, headers)
         if operation.upload:
             _check_type(request, operation.upload)
@@ -88,28 +88,28 @@ def _endpoint(server: Server, operation: Operation) -> Endpoint:
             call.options["request"] = request
         if operation.streamed:
             # A stream mostly waits, so it does not count against the limit on concurrent requests.
-            parts = await _called(asked, operation, call)
+            parts = await _called(caller, operation, call)
             return StreamingResponse(parts, media_type=operation.streamed)
         if operation.waits:
-            return _answered(operation, call, await _called(asked, operation, call))
+            return _answered(operation, call, await _called(caller, operation, call))
         async with server.room:
-            return _answered(operation, call, await _called(asked, operation, call))
+            return _answered(operation, call, await _called(caller, operation, call))
 
     return answer
 
 
 async def _once(
-    asked: Asked, operation: Operation, query: bytes, body: bytes, headers: Mapping[str, str], *, once: bool
+    caller: Caller, operation: Operation, query: bytes, body: bytes, headers: Mapping[str, str], *, once: bool
 ) -> JsonAnswer:
     """Read a request and answer it. If it has an idempotency key that the operation accepts, run the operation only
     once."""
     call = read_call(operation, query, body, headers)
     idempotency = headers.get("idempotency-key") if once else None
     if idempotency is None:
-        result = await _called(asked, operation, call)
+        result = await _called(caller, operation, call)
     else:
         digest = replay.digest(operation, query, body)
-        result = await _done_once(asked, operation, call, replay.checked(idempotency), digest)
+        result = await _done_once(caller, operation, call, replay.checked(idempotency), digest)
     return _answered(operation, call, result)
 
 
@@ -139,9 +139,9 @@ async def _allowed(server: Server, request: Request, operation: Operation) -> Ap
     return key
 
 
-def _check_type(request: Request, wanted: str) -> None:
-    if headers_of(request.scope).get("content-type", wanted).partition(";")[0].strip().lower() != wanted:
-        raise Unsuited(f"send {wanted}")
+def _check_type(request: Request, expected: str) -> None:
+    if headers_of(request.scope).get("content-type", expected).partition(";")[0].strip().lower() != expected:
+        raise Unsuited(f"send {expected}")
 
 
 async def read_body(request: Request) -> bytes:
@@ -162,40 +162,40 @@ async def read_body(request: Request) -> bytes:
     return b"".join(parts)
 
 
-async def _done_once(asked: Asked, operation: Operation, call: Call, idempotency: str, digest: str) -> object:
+async def _done_once(caller: Caller, operation: Operation, call: Call, idempotency: str, digest: str) -> object:
     """Run a write at most once per idempotency key. A row with the key is committed together with the change."""
-    name = f"{asked.key.id}:{idempotency}"
+    name = f"{caller.key.id}:{idempotency}"
     replay.prepare(operation, call, name)
     # The key's row is stored under the org, where a user's key cannot write.
-    space = asked.server.handle_of(asked.key.org)
+    space = caller.server.handle_of(caller.key.org)
     rows = IdempotencyKey(core_of(space), name, digest)
     if await rows.seen():
-        return await _again(asked, operation, call, rows)
+        return await _again(caller, operation, call, rows)
     # A handle of its own, because the row must be committed with the next write of this request and of no other.
-    fresh = Asked(asked.server, asked.key, asked.memory.scope())
+    fresh = Caller(caller.server, caller.key, caller.memory.scope())
     rows.commit_with(core_of(fresh.memory))
     try:
         result = await _called(fresh, operation, call)
     except Conflict:
         # Two requests raced with the same key. The loser answers with what the winner committed.
         if await rows.seen():
-            return await _again(asked, operation, call, rows)
+            return await _again(caller, operation, call, rows)
         raise
     if replay.counts(operation) and result is not True:
         await rows.keep(result)
     return result
 
 
-async def _again(asked: Asked, operation: Operation, call: Call, rows: IdempotencyKey) -> object:
+async def _again(caller: Caller, operation: Operation, call: Call, rows: IdempotencyKey) -> object:
     """Answer a repeated request. Idempotent operations are called again."""
     if operation.name in replay.NATIVE | replay.NAMED:
-        return await _called(asked, operation, call)
+        return await _called(caller, operation, call)
     if operation.of_server:
-        noun = owner_of(operation.noun)(asked)
+        noun = owner_of(operation.noun)(caller)
         return await noun.again(operation.call, **call.options)
-    return await replay.answer(operation, call, asked.memory, rows.outcome)
+    return await replay.answer(operation, call, caller.memory, rows.outcome)
 
 
-async def _called(asked: Asked, operation: Operation, call: Call) -> Any:
-    noun = owner_of(operation.noun)(asked) if operation.of_server else noun_of(asked.memory, operation.noun)
+async def _called(caller: Caller, operation: Operation, call: Call) -> Any:
+    noun = owner_of(operation.noun)(caller) if operation.of_server else noun_of(caller.memory, operation.noun)
     return await getattr(noun, operation.call)(*call.args, **call.options)

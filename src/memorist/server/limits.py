@@ -55,10 +55,10 @@ class Buckets:
         return level - 1
 
 
-def rate_headers(name: str, rate: Rate, left: Refused | float) -> list[tuple[bytes, bytes]]:
+def rate_headers(name: str, rate: Rate, remaining: Refused | float) -> list[tuple[bytes, bytes]]:
     """Return the `RateLimit` header (tokens left, seconds until the bucket is full) and `RateLimit-Policy` (its
     capacity and the seconds it takes to fill)."""
-    level = 0 if isinstance(left, Refused) else int(left)
+    level = 0 if isinstance(remaining, Refused) else int(remaining)
     again, window = math.ceil((rate.burst - level) / rate.per_second), math.ceil(rate.burst / rate.per_second)
     return [
         (b"ratelimit", b'"%s";r=%d;t=%d' % (name.encode(), level, again)),

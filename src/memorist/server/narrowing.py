@@ -28,10 +28,10 @@ def narrow(memory: AsyncMemory, key: ApiKey, header: str) -> AsyncMemory:
     if len(header) > MAX_CHARACTERS:
         raise InvalidValue(f"the header {NARROWED} may have at most {MAX_CHARACTERS} characters")
     try:
-        asked = msgspec.convert(strict_json(header.encode()), Narrowed)
+        narrowed = msgspec.convert(strict_json(header.encode()), Narrowed)
     except (msgspec.DecodeError, RecursionError) as wrong:
         raise InvalidValue(f"the header {NARROWED} is a JSON object with user, read and write: {wrong}") from None
-    return narrow_to(memory, key, asked)
+    return narrow_to(memory, key, narrowed)
 
 
 def narrow_to(memory: AsyncMemory, key: ApiKey, asked: Narrowed) -> AsyncMemory:

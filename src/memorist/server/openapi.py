@@ -189,8 +189,8 @@ def _described(operation: Operation, schemas: JsonObject) -> JsonObject:
     if takes_key(operation):
         described["parameters"].append(_IDEMPOTENCY_KEY)
     if operation.upload:
-        sent = {operation.upload: {"schema": {"type": "string", "format": "binary"}}}
-        described["requestBody"] = {"content": sent, "required": True}
+        uploaded = {operation.upload: {"schema": {"type": "string", "format": "binary"}}}
+        described["requestBody"] = {"content": uploaded, "required": True}
     if operation.has_body:
         content = {"application/json": {"schema": _body(pairs)}}
         described["requestBody"] = {"content": content, "required": _needs_body(pairs)}

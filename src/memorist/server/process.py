@@ -84,11 +84,11 @@ def _run_many(
                 os._exit(code)
         children.append(child)
 
-    asked = False
+    is_stopping = False
 
     def stop(sig: int, frame: FrameType | None) -> None:
-        nonlocal asked
-        asked = True
+        nonlocal is_stopping
+        is_stopping = True
         stop_children()
 
     def stop_children() -> None:
@@ -98,7 +98,7 @@ def _run_many(
     for sig in (signal.SIGTERM, signal.SIGINT):
         signal.signal(sig, stop)
     first, status = os.wait()
-    died = not asked
+    died = not is_stopping
     children.remove(first)
     stop_children()
     for child in children:

@@ -44,7 +44,7 @@ def _file_in(home: Path, path: str) -> Path | None:
     if first in _NOT_PAGES or "\0" in path:
         return None
     # A page's URL may end in a name with a dot, so only known file extensions are looked up as files.
-    wanted = path if Path(last).suffix in TYPES else "index.html"
+    name = path if Path(last).suffix in TYPES else "index.html"
     # `resolve` follows `..` and symbolic links, so the check below sees where a path really leads.
-    candidate = (home / wanted).resolve()
+    candidate = (home / name).resolve()
     return candidate if candidate.is_relative_to(home) and candidate.suffix in TYPES and candidate.is_file() else None

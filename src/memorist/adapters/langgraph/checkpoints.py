@@ -67,9 +67,9 @@ class KnownLists:
             self._drop(channel)
 
     def _drop(self, channel: Channel) -> None:
-        gone = self._kept.pop(channel, None)
-        if gone is not None:
-            self._bytes -= values.weight(gone.items)
+        entry = self._kept.pop(channel, None)
+        if entry is not None:
+            self._bytes -= values.weight(entry.items)
 
 
 class Checkpoints:
@@ -93,15 +93,17 @@ class Checkpoints:
         """Store a checkpoint and the new values of its channels in one transaction."""
         thread, ns, parent = place_of(config)
         bare = checkpoint.copy()
-        held: dict[str, object] = bare.pop("channel_values")  # type: ignore[misc]  # it is stored by itself
+        channel_values: dict[str, object] = bare.pop("channel_values")  # type: ignore[misc]  # it is stored by itself
         about = get_checkpoint_metadata(config, metadata)
         run = about.get("run_id")
         row = CheckpointRow(
             thread=thread, ns=ns, id=checkpoint["id"], parent=parent, checkpoint=self.serde.dumps_typed(bare),
             metadata=self.serde.dumps_typed(about), versions=dict(checkpoint["channel_versions"]),
-            run=None if run is None else str(run), deltas=rows.waiting_deltas(about, held),
+            run=None if run is None else str(run), deltas=rows.waiting_deltas(about, channel_values),
         )  # fmt: skip
-        whole = {name: values.serialised(held[name], self.serde) for name in new_versions if name in held}
+        whole = {
+            name: values.serialised(channel_values[name], self.serde) for name in new_versions if name in channel_values
+        }
         await self._commit(row, new_versions, whole)
         return config_of(row)
 
@@ -122,13 +124,13 @@ class Checkpoints:
             puts.append(RecordPut(key=rows.run_key(row.run, row.thread), data=row.thread, absent=True))
         stored, bases = await self._compared(row, versions, whole)
         try:
-            done = await self._put_all(row, versions, puts, stored, bases)
+            results = await self._put_all(row, versions, puts, stored, bases)
         except Conflict:
             if not bases:
                 raise
             stored = {name: full for name, (full, _) in whole.items()}
-            done = await self._put_all(row, versions, puts, stored, [])
-        for (name, (_, items)), record in zip(whole.items(), done[len(puts) :], strict=True):
+            results = await self._put_all(row, versions, puts, stored, [])
+        for (name, (_, items)), record in zip(whole.items(), results[len(puts) :], strict=True):
             if items is not None:
                 entry = Known(versions[name], record.version, items, stored[name])
                 self._known.put((row.thread, row.ns, name), entry)
@@ -224,13 +226,15 @@ class Checkpoints:
 
     async def opened(self, row: CheckpointRow) -> CheckpointTuple:
         """Return a checkpoint with its values and its pending writes."""
-        held = await self._values(row, row.versions)
+        channel_values = await self._values(row, row.versions)
         prefix = rows.writes_prefix(row.thread, row.ns, row.id)
         writes = await self.memory.records.scan(self.space, prefix)
-        return self._tuple(row, held, rows.pending(writes, self.serde))
+        return self._tuple(row, channel_values, rows.pending(writes, self.serde))
 
-    def _tuple(self, row: CheckpointRow, held: dict[str, object], writes: list[PendingWrite]) -> CheckpointTuple:
-        checkpoint = {**self.serde.loads_typed(row.checkpoint), "channel_values": held}
+    def _tuple(
+        self, row: CheckpointRow, channel_values: dict[str, object], writes: list[PendingWrite]
+    ) -> CheckpointTuple:
+        checkpoint = {**self.serde.loads_typed(row.checkpoint), "channel_values": channel_values}
         return CheckpointTuple(
             config=config_of(row),
             checkpoint=checkpoint,  # type: ignore[arg-type]  # the serializer gives back what it was given
@@ -290,7 +294,7 @@ class Checkpoints:
         if not filter:
             return True
         metadata = self.serde.loads_typed(row.metadata)
-        return all(metadata.get(name) == wanted for name, wanted in filter.items())
+        return all(metadata.get(name) == expected for name, expected in filter.items())
 
     async def history(self, config: RunnableConfig, channels: Sequence[str]) -> Mapping[str, DeltaChannelHistory]:
         """Return, for each delta channel, the value of the nearest ancestor that has one, and the writes since then, in
@@ -304,15 +308,15 @@ class Checkpoints:
             return histories
         # Hidden ancestors are included: they are kept for this.
         async for row in self._ancestors(target.thread, target.ns, parent):
-            wanted = {name: row.versions[name] for name in remaining if name in row.versions}
-            held = await self._values(row, wanted)
+            versions = {name: row.versions[name] for name in remaining if name in row.versions}
+            channel_values = await self._values(row, versions)
             writes = await self.memory.records.scan(self.space, rows.writes_prefix(row.thread, row.ns, row.id))
             for write in reversed(rows.pending(writes, self.serde)):
                 if write[1] in remaining:
                     histories[write[1]]["writes"].append(write)
-            for name, value in held.items():
+            for name, value in channel_values.items():
                 histories[name]["seed"] = value
-            remaining -= held.keys()
+            remaining -= channel_values.keys()
             if not remaining:
                 break
         for history in histories.values():

@@ -22,17 +22,17 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 
 def check_filter(filter: Mapping[str, object] | None) -> None:
     """Raise ValueError for an invalid key or an unknown operator."""
-    for key, wanted in (filter or {}).items():
+    for key, expected in (filter or {}).items():
         if not isinstance(key, str) or not _FILTER_KEY.match(key):
             raise ValueError(f"Invalid filter key: {str(key)[:60]!r}; it is letters, digits, '_', '-' and '.'")
-        unknown = [name for name in _operators(wanted) if name not in _OPERATORS]
+        unknown = [name for name in _operators(expected) if name not in _OPERATORS]
         if unknown:
             raise ValueError(f"Unsupported operator: {unknown[0][:20]}")
 
 
 def passes(value: Mapping[str, object], filter: Mapping[str, object] | None) -> bool:
     """Return whether a value matches all parts of a filter; dotted keys address nested values."""
-    return all(_compare(_at(value, key), wanted) for key, wanted in (filter or {}).items())
+    return all(_compare(_at(value, key), expected) for key, expected in (filter or {}).items())
 
 
 def _at(value: object, key: str) -> object:
@@ -44,38 +44,38 @@ def _at(value: object, key: str) -> object:
     return _MISSING
 
 
-def _compare(value: object, wanted: object) -> bool:
-    if isinstance(wanted, Mapping):
-        operators = _operators(wanted)
+def _compare(value: object, expected: object) -> bool:
+    if isinstance(expected, Mapping):
+        operators = _operators(expected)
         if operators:
-            return all(_operate(value, name, wanted[name]) for name in operators)
-        return isinstance(value, Mapping) and all(_compare(_at(value, key), item) for key, item in wanted.items())
-    if isinstance(wanted, list | tuple):
+            return all(_operate(value, name, expected[name]) for name in operators)
+        return isinstance(value, Mapping) and all(_compare(_at(value, key), item) for key, item in expected.items())
+    if isinstance(expected, list | tuple):
         return (
             isinstance(value, list | tuple)
-            and len(value) == len(wanted)
-            and all(_compare(item, other) for item, other in zip(value, wanted, strict=True))
+            and len(value) == len(expected)
+            and all(_compare(item, other) for item, other in zip(value, expected, strict=True))
         )
-    return _equal(value, wanted)
+    return _equal(value, expected)
 
 
-def _operators(wanted: object) -> list[str]:
-    return [key for key in wanted if str(key).startswith("$")] if isinstance(wanted, Mapping) else []
+def _operators(expected: object) -> list[str]:
+    return [key for key in expected if str(key).startswith("$")] if isinstance(expected, Mapping) else []
 
 
-def _operate(value: object, name: str, wanted: object) -> bool:
+def _operate(value: object, name: str, expected: object) -> bool:
     if name in ("$eq", "$ne"):
-        return _equal(value, wanted) == (name == "$eq")
-    alike = isinstance(value, str) and isinstance(wanted, str)
-    if not alike and not (_number(value) and _number(wanted)):
+        return _equal(value, expected) == (name == "$eq")
+    alike = isinstance(value, str) and isinstance(expected, str)
+    if not alike and not (_number(value) and _number(expected)):
         return False
-    return _OPERATORS[name](value, wanted)
+    return _OPERATORS[name](value, expected)
 
 
-def _equal(value: object, wanted: object) -> bool:
+def _equal(value: object, expected: object) -> bool:
     """Compare two values as JSON: true is not 1, and a missing value equals null."""
     value = None if value is _MISSING else value
-    return isinstance(value, bool) == isinstance(wanted, bool) and bool(value == wanted)
+    return isinstance(value, bool) == isinstance(expected, bool) and bool(value == expected)
 
 
 def _number(value: object) -> bool:
@@ -97,4 +97,4 @@ def _matches(condition: MatchCondition, namespace: tuple[str, ...]) -> bool:
     if condition.match_type not in ("prefix", "suffix"):
         raise ValueError(f"Unsupported match type: {condition.match_type}")
     part = namespace[: len(path)] if condition.match_type == "prefix" else namespace[len(namespace) - len(path) :]
-    return all(wanted in ("*", label) for wanted, label in zip(path, part, strict=True))
+    return all(expected in ("*", label) for expected, label in zip(path, part, strict=True))

@@ -99,12 +99,12 @@ class Pruning:
         all = await self._rows(thread)
         if not all:
             return
-        gone = going(all) | {(row.ns, row.id) for row in all if row.hidden}
-        needed = _needed(all, gone)
-        hidden = [row for row in all if (row.ns, row.id) in gone & needed and not row.hidden]
-        dead = [rows.checkpoint_key(thread, row.ns, row.id) for row in all if (row.ns, row.id) in gone - needed]
+        removed = going(all) | {(row.ns, row.id) for row in all if row.hidden}
+        needed = _needed(all, removed)
+        hidden = [row for row in all if (row.ns, row.id) in removed & needed and not row.hidden]
+        dead = [rows.checkpoint_key(thread, row.ns, row.id) for row in all if (row.ns, row.id) in removed - needed]
         await self._replace(version, thread, [msgspec.structs.replace(row, hidden=True) for row in hidden], dead)
-        remaining = [row for row in all if (row.ns, row.id) not in gone - needed]
+        remaining = [row for row in all if (row.ns, row.id) not in removed - needed]
         version += 1
         for keys in _pages(
             [*await self._unused_values(thread, remaining), *await self._unused_writes(thread, remaining)]
@@ -126,24 +126,24 @@ class Pruning:
     async def _unused_values(self, thread: str, remaining: Sequence[CheckpointRow]) -> list[RecordKey]:
         """Return channel versions that no kept checkpoint refers to, directly or as a base."""
         records = {record.key: record for record in await self._records.scan(self._space, _parts(thread)[0])}
-        wanted = [
+        needed = [
             rows.value_key(thread, row.ns, name, version) for row in remaining for name, version in row.versions.items()
         ]
         used: set[RecordKey] = set()
-        while wanted:
-            key = wanted.pop()
+        while needed:
+            key = needed.pop()
             if key in used or key not in records:
                 continue
             used.add(key)
             stored = values.decode(records[key].data)  # type: ignore[arg-type]  # it was put as bytes
             # The whole version at the start of a chain of deltas is read too: see Checkpoints._below.
-            wanted += [(*key[:-1], version) for version in (stored.base, stored.whole) if version is not None]
+            needed += [(*key[:-1], version) for version in (stored.base, stored.whole) if version is not None]
         return [key for key in records if key not in used]
 
     async def _unused_writes(self, thread: str, remaining: Sequence[CheckpointRow]) -> list[RecordKey]:
         records = await self._records.scan(self._space, _parts(thread)[1], keys_only=True)
-        held = {rows.writes_prefix(thread, row.ns, row.id) for row in remaining}
-        return [record.key for record in records if record.key[:5] not in held]
+        prefixes = {rows.writes_prefix(thread, row.ns, row.id) for row in remaining}
+        return [record.key for record in records if record.key[:5] not in prefixes]
 
     async def _rows(self, thread: str) -> list[CheckpointRow]:
         return [
@@ -151,12 +151,12 @@ class Pruning:
         ]
 
 
-def _needed(all: Sequence[CheckpointRow], gone: set[tuple[str, str]]) -> set[tuple[str, str]]:
+def _needed(all: Sequence[CheckpointRow], removed: set[tuple[str, str]]) -> set[tuple[str, str]]:
     """Return the ancestors from which delta channels of the kept checkpoints are rebuilt."""
     by_id = {(row.ns, row.id): row for row in all}
     needed: set[tuple[str, str]] = set()
     for row in all:
-        if (row.ns, row.id) in gone:
+        if (row.ns, row.id) in removed:
             continue
         waiting, parent = set(row.deltas), row.parent
         while waiting and parent is not None and (row.ns, parent) in by_id:

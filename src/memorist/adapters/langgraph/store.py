@@ -181,10 +181,10 @@ class _Items:
 
     async def _by_recall(self, spaces: Sequence[str], op: SearchOp) -> list[tuple[float | None, Fact]]:
         exact = [space for space in spaces if not space.endswith("*")]
-        asked = MAX_HITS if op.filter or len(exact) < len(spaces) else op.offset + op.limit
+        limit = MAX_HITS if op.filter or len(exact) < len(spaces) else op.offset + op.limit
         # Without a floor: LangGraph's search ranks every item, however little it has to do with the query.
         hits = (
-            await self._memory.recall(op.query or "", namespaces=spaces, kinds="fact", top_k=asked, min_score=0.0)
+            await self._memory.recall(op.query or "", namespaces=spaces, kinds="fact", top_k=limit, min_score=0.0)
             if spaces
             else []
         )
@@ -253,16 +253,16 @@ class _Items:
 
     async def _vectors(self, puts: Sequence[PutOp]) -> dict[tuple[tuple[str, ...], str], bytes]:
         """Return the vectors of the items to put, one for each text of their indexed fields."""
-        wanted: list[tuple[tuple[tuple[str, ...], str], str]] = []
+        keyed_texts: list[tuple[tuple[tuple[str, ...], str], str]] = []
         for op in puts:
             if op.value is not None and op.index is not False:
                 fields = op.index if op.index is not None else _default_fields(self._store.index_config) or ["$"]
-                wanted += [((op.namespace, op.key), text) for text in texts_of(op.value, fields)]
-        if not wanted:
+                keyed_texts += [((op.namespace, op.key), text) for text in texts_of(op.value, fields)]
+        if not keyed_texts:
             return {}
-        vectors = await self._embeds([text for _, text in wanted])
+        vectors = await self._embeds([text for _, text in keyed_texts])
         grouped: dict[tuple[tuple[str, ...], str], list[Any]] = {}
-        for (key, _), vector in zip(wanted, vectors, strict=True):
+        for (key, _), vector in zip(keyed_texts, vectors, strict=True):
             grouped.setdefault(key, []).append(vector)
         return {key: packed(vectors) for key, vectors in grouped.items()}
 

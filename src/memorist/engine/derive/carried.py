@@ -56,14 +56,14 @@ def bare(message: Message) -> Message:
     """Return a message without text that comes from elsewhere. A message written by a task from such text is replaced
     by a note.
     """
-    left = {name: value for name, value in message.metadata.items() if name not in (ATTACHED, DERIVED)}
+    metadata = {name: value for name, value in message.metadata.items() if name not in (ATTACHED, DERIVED)}
     if DERIVED not in message.metadata:
-        return _replace(message, metadata=left)
+        return _replace(message, metadata=metadata)
     if message.shape is not None and isinstance(message.content, list):
-        return _replace(message, metadata=left, content=[_bare_part(part) for part in message.content], raw=None)
+        return _replace(message, metadata=metadata, content=[_bare_part(part) for part in message.content], raw=None)
     # A tool result without the id of its call would be an orphan.
     paired = {name: value for name, value in message.extra.items() if name == "tool_call_id"}
-    return _replace(message, metadata=left, content=FORGOTTEN, extra=paired, raw=None)
+    return _replace(message, metadata=metadata, content=FORGOTTEN, extra=paired, raw=None)
 
 
 def _bare_part(part: object) -> JsonObject:

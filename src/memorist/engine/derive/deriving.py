@@ -100,15 +100,17 @@ class Deriver:
         core, id = self._core, job.item.partition(":")[2]
         thread, mark = await core.get(Thread, id), await derivation_of(core, id)
         # What the rules have read in the model's place before is not read again with every attempt.
-        done = max((mark.position, *mark.by_rules))
-        while thread is not None and (messages := await core.scan(Message, id, after=(done,), limit=BATCH_MESSAGES)):
+        position = max((mark.position, *mark.by_rules))
+        while thread is not None and (
+            messages := await core.scan(Message, id, after=(position,), limit=BATCH_MESSAGES)
+        ):
             guards = await epochs(core, thread_ref(id))
             result = await self._read(thread, messages, mark, by_rules=True)
             # Read again, because the last commit has raised its version.
             mark = await derivation_of(core, id)
             after = msgspec.structs.replace(result.noted_in(mark), updated_at=core.at())
             await core.apply(*guards, *result.changes, Expect(Derivation, mark.row_key, mark.version), Put(after))
-            done = messages[-1].seq
+            position = messages[-1].seq
 
     async def skip(self, job: Job, reason: str) -> bool:
         """Make the next message of a thread a dead letter, move the watermark past it, and return whether there was
@@ -222,13 +224,13 @@ class Deriver:
     async def _dead_letter(self, job: Job, messages: Sequence[Message], reason: str) -> list[Change]:
         """Add messages to their thread's dead letter, a single job that lists all their numbers."""
         core, at = self._core, self._core.at()
-        held = await core.get(Job, REREAD, job.ns, job.item)
-        seqs = [*(held.payload["seqs"] if held else ()), *(message.seq for message in messages)]
+        job_row = await core.get(Job, REREAD, job.ns, job.item)
+        seqs = [*(job_row.payload["seqs"] if job_row else ()), *(message.seq for message in messages)]
         letter = Job(
             org=core.org, queue=REREAD, ns=job.ns, item=job.item, status="dead", attempts=1, run_at=at,
             payload={"seqs": list(dict.fromkeys(seqs))}, error=reason, created_at=at, updated_at=at,
         )  # fmt: skip
-        return [Expect(Job, letter.row_key, held.version if held else 0), Put(letter)]
+        return [Expect(Job, letter.row_key, job_row.version if job_row else 0), Put(letter)]
 
     def _progress_changes(
         self, before: Derivation, result: BatchResult, position: int, failed: Sequence[int]

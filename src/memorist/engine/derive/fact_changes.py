@@ -65,13 +65,13 @@ class FactChanges:
         return changes
 
     async def _end(self, fact: Fact, item: Extracted, message: Message) -> None:
-        stated_at, asked = stated_time(message, self._core.at()), item.kind == "forget"
+        stated_at, is_request = stated_time(message, self._core.at()), item.kind == "forget"
         # A fact from this very batch has no version yet, because it is not stored.
         self._stored.setdefault(fact.key, fact if fact.version else None)
         stored = self._stored[fact.key]
         if stored is not None and said_later(stored, Source(message.id, stated_at)):
             return
-        if stored is None and asked:
+        if stored is None and is_request:
             # It was said in this very batch. Its end goes into the history nevertheless, so that it can be undone.
             last = await self._last_version(fact.key)
             stored = msgspec.structs.replace(fact, version=(last.version if last else 0) + 1)
@@ -79,7 +79,7 @@ class FactChanges:
         self._pending[fact.key] = []
         if stored is not None:
             _, self._pending[fact.key] = self._facts._ending(stored, "retracted", _reason(item), message.id, stated_at)
-            ended = self._result.forgotten if asked else self._result.ended
+            ended = self._result.forgotten if is_request else self._result.ended
             ended.setdefault(str(message.seq), []).append(fact.id)
 
     async def _state(self, item: Extracted, message: Message) -> None:

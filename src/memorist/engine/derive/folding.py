@@ -134,13 +134,13 @@ class Folding:
         """
         core = self._core
         guards = await epochs(core, thread_ref(thread))
-        held = await core.get(Thread, thread)
-        if held is None:
+        thread_row = await core.get(Thread, thread)
+        if thread_row is None:
             return None
         # An append changes nothing that a fold expects, so a busy thread can be folded too.
         progress = await core.get(IndexProgress, thread)
         past = await core.scan(Summary, thread, reverse=True, limit=1)
-        return Read(held, past[0] if past else None, progress, [], guards)
+        return Read(thread_row, past[0] if past else None, progress, [], guards)
 
     async def _read_old_messages(self, read: Read, before: datetime) -> bool:
         """Read old messages and one page beyond them. Return True if the limit was reached and there may be more."""
@@ -277,8 +277,8 @@ class Folding:
         if previous is not None and await core.get(Summary, previous.thread, previous.last) != previous:
             return False
         first = seqs[0] if seqs else summary.last
-        held = await core.scan(Message, summary.thread, after=(first - 1,), before=(summary.last + 1,))
-        return {*seqs} <= {message.seq for message in held}
+        messages = await core.scan(Message, summary.thread, after=(first - 1,), before=(summary.last + 1,))
+        return {*seqs} <= {message.seq for message in messages}
 
 
 def old_units(units: Sequence[Unit], before: datetime) -> int:

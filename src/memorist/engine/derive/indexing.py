@@ -235,12 +235,12 @@ class Indexer:
                 # The thread was created again in another namespace since the append: move its job there.
                 plan.changes.append(Put(index_job(thread.org, thread.ns, job.item, core.at()), absent=True))
             return False
-        done = progress.position if progress else 0
+        indexed = progress.position if progress else 0
         room = self._batch - len(plan.drafts)
         # Start one message earlier, because a message is indexed together with the one before it.
-        messages = await core.scan(Message, id, after=(max(done - 1, 0),), limit=room + 1)
-        before = messages[0] if messages and messages[0].seq <= done else None
-        fresh = [message for message in messages if message.seq > done][:room]
+        messages = await core.scan(Message, id, after=(max(indexed - 1, 0),), limit=room + 1)
+        before = messages[0] if messages and messages[0].seq <= indexed else None
+        fresh = [message for message in messages if message.seq > indexed][:room]
         for message in fresh:
             if draft := _message_draft(thread, message, before):
                 plan.drafts.append(draft)
@@ -248,7 +248,7 @@ class Indexer:
         # Deleted messages leave gaps: with no message left, the watermark moves past them to the end.
         reached = fresh[-1].seq if fresh else thread.length
         goal = self._goals.setdefault(job.item, thread.length)
-        if goal - done > MAX_SMALL_BACKLOG and core.shared.appended_length(core.org, id) <= done:
+        if goal - indexed > MAX_SMALL_BACKLOG and core.shared.appended_length(core.org, id) <= indexed:
             self.busy.setdefault(id, False)
         is_partial = reached < thread.length and bool(fresh)
         more = is_partial and reached < goal

@@ -183,8 +183,8 @@ class Outbox:
             return
         await Indexer(core).run(job.ns, [job])
         # The indexer shares its code with recalls, which leave a lost race to others, so it does not raise.
-        held = await core.get(Job, *job.row_key[1:])
-        if held is not None and held.owner == self._owner:
+        job_row = await core.get(Job, *job.row_key[1:])
+        if job_row is not None and job_row.owner == self._owner:
             # The indexer lost against a concurrent write; without this the job would wait for its lease to end.
             raise Conflict("the thread has changed")
 
@@ -238,13 +238,13 @@ class Outbox:
 
     async def _update(self, core: Core, job: Job, **fields: object) -> None:
         while True:
-            held = await core.get(Job, *job.row_key[1:])
-            if held is None or held.owner != self._owner:
+            job_row = await core.get(Job, *job.row_key[1:])
+            if job_row is None or job_row.owner != self._owner:
                 # Our lease ended and another worker has the job, or it was deleted with its thread.
                 return
             changes: list[Change] = [
-                Expect(Job, held.row_key, held.version),
-                Put(msgspec.structs.replace(held, **fields)),
+                Expect(Job, job_row.row_key, job_row.version),
+                Put(msgspec.structs.replace(job_row, **fields)),
             ]
             if fields["status"] == "dead":
                 # In the same commit, so that no receipt stays `pending` for a job that nobody will run.

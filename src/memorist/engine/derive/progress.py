@@ -44,9 +44,9 @@ class BatchResult(msgspec.Struct):
         """Add a result that is committed together with this one. Where both change a row, this one counts."""
         self.changes += without_guarded_rows(other.changes, self.changes)
         self.written += other.written
-        for mine, more in ((self.forgotten, other.forgotten), (self.ended, other.ended), (self.refused, other.refused)):
+        for own, more in ((self.forgotten, other.forgotten), (self.ended, other.ended), (self.refused, other.refused)):
             for seq, items in more.items():
-                mine[seq] = [*mine.get(seq, ()), *items]
+                own[seq] = [*own.get(seq, ()), *items]
         self.unread += other.unread
         self.by_rules += other.by_rules
         self.by_model += other.by_model

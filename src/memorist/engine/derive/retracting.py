@@ -243,7 +243,7 @@ async def sources_that_stay(core: Core, ns: str, changes: Sequence[Change]) -> f
 
 
 async def messages_about(
-    core: Core, ns: str, request: str, asked: Message, staying: frozenset[str] = frozenset()
+    core: Core, ns: str, request: str, request_message: Message, staying: frozenset[str] = frozenset()
 ) -> list[str]:
     """Return the ids of messages that mention the subject of a request. They are found by recall and are older than the
     request.
@@ -257,7 +257,7 @@ async def messages_about(
     # "Forget that I love dogs" is not about everything that the user loves.
     request_terms = content_terms(request) or terms(request)
     pool = await Recalling(core).pool(
-        request, namespaces=[ns], asked=EntryFilter(("message",)), top_k=SEARCHED_MESSAGES, fresh=False
+        request, namespaces=[ns], entry_filter=EntryFilter(("message",)), top_k=SEARCHED_MESSAGES, fresh=False
     )
     if not request_terms or pool is None:
         return []
@@ -266,7 +266,7 @@ async def messages_about(
     near: list[str] = []
     for hit in hits:
         parts = split_message_id(hit.id)
-        behind = asked.seq - parts[1] if parts is not None and parts[0] == asked.thread else None
+        behind = request_message.seq - parts[1] if parts is not None and parts[0] == request_message.thread else None
         if behind is not None and behind <= 0:
             continue
         shared = len(request_terms & terms(hit.text))
@@ -279,13 +279,17 @@ async def messages_about(
     return [*near, *out][:MAX_MARKED_MESSAGES]
 
 
-async def own_messages(core: Core, ns: str, asked: Message) -> list[str]:
+async def own_messages(core: Core, ns: str, request_message: Message) -> list[str]:
     """Return the ids of the newest messages that the user wrote before a request to forget everything."""
     entries = await core.scan(view_of(Entry, "role", "created_at"), ns, "message")
     written = [
-        (entry.created_at, entry.id) for entry in entries if entry.role == "user" and entry.parent != asked.thread
+        (entry.created_at, entry.id)
+        for entry in entries
+        if entry.role == "user" and entry.parent != request_message.thread
     ]
-    before = await core.scan(Message, asked.thread, before=(asked.seq,), reverse=True, limit=MAX_OWN_MARKED_MESSAGES)
+    before = await core.scan(
+        Message, request_message.thread, before=(request_message.seq,), reverse=True, limit=MAX_OWN_MARKED_MESSAGES
+    )
     newest = [message.id for message in before if message.role == "user"]
     newest += [id for _, id in sorted(written, reverse=True)]
     return newest[:MAX_OWN_MARKED_MESSAGES]

@@ -182,8 +182,10 @@ class Writer:
         question: JsonObject = {"role": "user", "content": request.content}
         answer, decoded = await self._complete(request, [question])
         if decoded is None:
-            shown = {"role": "assistant", "content": answer.text[:MAX_SHOWN_CHARACTERS] or "(nothing)"}
-            _, decoded = await self._complete(request, [question, shown, {"role": "user", "content": NOT_JSON}])
+            answer_message = {"role": "assistant", "content": answer.text[:MAX_SHOWN_CHARACTERS] or "(nothing)"}
+            _, decoded = await self._complete(
+                request, [question, answer_message, {"role": "user", "content": NOT_JSON}]
+            )
             if decoded is None:
                 name = self._model.name
                 problem = f"the model {name!r} gave no list of operations, asked twice"
@@ -194,11 +196,11 @@ class Writer:
         is_hopeless = answer.stop == "length" or repeats_itself(answer.text) or (request.brief and not notes)
         if not repairable or is_hopeless:  # it would only run on again
             return notes, refusals
-        shown = {"role": "assistant", "content": (answer.text or _as_json(answer.data))[:MAX_SHOWN_CHARACTERS]}
+        answer_message = {"role": "assistant", "content": (answer.text or _as_json(answer.data))[:MAX_SHOWN_CHARACTERS]}
         problems = "\n".join(f"- {refusal.reason}: {refusal.text or '(unreadable)'}" for refusal in repairable)
         repair = {"role": "user", "content": REPAIR.format(problems=problems)}
         try:
-            _, decoded = await self._complete(request, [question, shown, repair])
+            _, decoded = await self._complete(request, [question, answer_message, repair])
         except ModelError:  # what was noted at first is good without the repair
             return notes, refusals
         if decoded is None:
@@ -335,8 +337,8 @@ def _worth_reading(turns: Sequence[Turn], context: Sequence[Turn]) -> bool:
     """Return whether somebody said more than small talk, or answered a question, however briefly."""
     from ...languages.small_talk import is_small_talk
 
-    asked = any(turn.role == "assistant" and "?" in turn.text[-300:] for turn in (*context[-1:], *turns))
-    return any(turn.citable and turn.text.strip() and (asked or not is_small_talk(turn.text)) for turn in turns)
+    is_question = any(turn.role == "assistant" and "?" in turn.text[-300:] for turn in (*context[-1:], *turns))
+    return any(turn.citable and turn.text.strip() and (is_question or not is_small_talk(turn.text)) for turn in turns)
 
 
 def _check_notes(

@@ -160,8 +160,8 @@ class Documents:
             ['Refunds', None]
         """
         space, ids = self._core.scope.resolve_readable(ns, ids)
-        wanted = [(space, check_name(id, "document id")) for id in as_list(ids, "ids")]
-        return await self._core.get_many(Document, wanted)
+        keys = [(space, check_name(id, "document id")) for id in as_list(ids, "ids")]
+        return await self._core.get_many(Document, keys)
 
     async def chunks(self, ns: Ns | None = None, id: str = OMITTED) -> list[Chunk]:
         """List the chunks of a document, in the order of the text.
@@ -207,12 +207,12 @@ class Documents:
         check_name(id, "document id")
 
         async def attempt() -> bool:
-            held = await self._core.get(Document, space, id)
-            if held is None:
+            document = await self._core.get(Document, space, id)
+            if document is None:
                 return False
             await self._core.apply(
-                Expect(Document, held.row_key, held.version),
-                Delete(Document, held.row_key),
+                Expect(Document, document.row_key, document.version),
+                Delete(Document, document.row_key),
                 *part_deletions(self._core.org, space, Ref("document", space, id)),
                 *raised(self._core, *_refs(space, id)),
                 audit(self._core, "delete", "document", f"{space}/{id}"),

@@ -43,8 +43,8 @@ def replaced_correction(versions: Sequence[Fact]) -> Fact | None:
     if len(versions) < 2 or versions[-1].actor != "processor" or is_correction(versions[-1], versions[-2]):
         return None
     before = versions[-3] if len(versions) > 2 else None
-    held = versions[-2]
-    return held if is_correction(held, before) and not same_value(held, versions[-1]) else None
+    earlier = versions[-2]
+    return earlier if is_correction(earlier, before) and not same_value(earlier, versions[-1]) else None
 
 
 def same_value(fact: Fact, other: Fact) -> bool:

@@ -128,24 +128,28 @@ class Facts(MemoryNoun[Fact]):
         for _ in range(MAX_GUARD_ATTEMPTS):
             # Read in every attempt: after a conflict, the sources may be gone, or only part of one that this fact does
             # not need.
-            held = await guard(self._core, fact.sources, since=since)
-            if held.forgotten:
+            source_guard = await guard(self._core, fact.sources, since=since)
+            if source_guard.forgotten:
                 return msgspec.structs.replace(fact, status="rejected", reason="a source of it was forgotten")
             try:
-                return await self._write(fact, expects, held)
+                return await self._write(fact, expects, source_guard)
             except Conflict as conflict:
                 # Any other conflict belongs to the caller's `expect`.
-                if not held.caused(conflict):
+                if not source_guard.caused(conflict):
                     raise
         raise Conflict("the sources of this fact are being forgotten")
 
-    async def _write(self, fact: Fact, expects: Sequence[Change], held: Guard | None = None) -> Fact:
+    async def _write(self, fact: Fact, expects: Sequence[Change], source_guard: Guard | None = None) -> Fact:
         # The user may state a rejected value again; others may not bring it back from the same source.
         if self._core.scope.actor != "user":
             refused = await self._find_refused(fact)
             if refused is not None:
                 return refused
-        changes = self._changes(fact) if held is None else [*self._changes(fact, sources=held.sources), *held.changes]
+        changes = (
+            self._changes(fact)
+            if source_guard is None
+            else [*self._changes(fact, sources=source_guard.sources), *source_guard.changes]
+        )
         results = await self._core.apply(*expects, *changes)
         return results.written(fact)
 
@@ -389,9 +393,9 @@ class Facts(MemoryNoun[Fact]):
             return await self._end(space, key, "deleted", None, expect) is not None
         row = (core.org, space, check_name(key, "fact key"))
         changes: list[Change] = [] if expect is None else [Expect(Fact, row, version_of(expect))]
-        gone, parts = Delete(Fact, row), part_deletions(core.org, space, Ref("fact", space, key))
+        deletion, parts = Delete(Fact, row), part_deletions(core.org, space, Ref("fact", space, key))
         event = audit(core, "delete", "fact", f"{space}/{key}")
-        return (await core.apply(*changes, gone, *parts, event)).existed(gone)
+        return (await core.apply(*changes, deletion, *parts, event)).existed(deletion)
 
     async def delete_range(self, ns: Ns | None = None, prefix: str = "", *, history: bool = True) -> int:
         """Delete all facts whose key starts with `prefix`, as `delete` does, and return how many were deleted.
@@ -419,11 +423,11 @@ class Facts(MemoryNoun[Fact]):
             if history:
                 total += sum([await self.delete(space, fact.key) for fact in facts])
                 continue
-            gone = [Delete(Fact, fact.row_key) for fact in facts]
+            deletions = [Delete(Fact, fact.row_key) for fact in facts]
             parts = [
                 change for fact in facts for change in part_deletions(core.org, space, Ref("fact", space, fact.key))
             ]
-            await core.apply(*gone, *parts, audit(core, "delete", "facts", space, detail={"facts": len(facts)}))
+            await core.apply(*deletions, *parts, audit(core, "delete", "facts", space, detail={"facts": len(facts)}))
             total += len(facts)
         if not history:
             await self._forget_versions(space, prefix)
@@ -542,17 +546,17 @@ class Facts(MemoryNoun[Fact]):
         """
         core = self._core
         space, key, version = core.scope.resolve_writable(ns, key, version)
-        name, wanted = check_name(key, "fact key"), version_of(version)
+        name, number = check_name(key, "fact key"), version_of(version)
 
         async def attempt() -> Fact:
             current = await core.get(Fact, space, name)
             check_version(current, name, expect)
-            old = next((row for row in await self._versions(space, name) if row.version == wanted), None)
+            old = next((row for row in await self._versions(space, name) if row.version == number), None)
             if old is None or (old.status != "active" and old.value is None):
-                raise NotFound(f"fact {name!r} has no version {wanted} to restore", namespace=space, key=name)
+                raise NotFound(f"fact {name!r} has no version {number} to restore", namespace=space, key=name)
             at = core.at()
             fact = version_as(
-                Fact, old, version=0, status="active", actor=core.scope.actor, reason=f"{RESTORED} {wanted}",
+                Fact, old, version=0, status="active", actor=core.scope.actor, reason=f"{RESTORED} {number}",
                 created_at=at, updated_at=at, valid_until=old.valid_until if old.status == "active" else None,
             )  # fmt: skip
             tombstones = [self._tombstone(fact, source) for source in (None, *await sources_of(core, old))]

@@ -266,8 +266,8 @@ class Eraser:
         locks, changes = await epochs(self._core, thread), list[Change]()
         for message in await self._scan(Message, thread.key):
             if source in carried(message).get("carried", ()):
-                left = {name: value for name, value in message.metadata.items() if name != ATTACHED}
-                changes.append(Load(msgspec.structs.replace(message, metadata=left)))
+                metadata = {name: value for name, value in message.metadata.items() if name != ATTACHED}
+                changes.append(Load(msgspec.structs.replace(message, metadata=metadata)))
         if changes:
             await self._core.apply(*locks, *changes)
 
@@ -388,8 +388,8 @@ class Eraser:
         while len(deletions) > DELETIONS_PER_COMMIT:
             await self._apply(deletions[:DELETIONS_PER_COMMIT], [])
             deletions = deletions[DELETIONS_PER_COMMIT:]
-        gone = Counter(change.kind.table.name for change in deletions if isinstance(change, Delete))
-        endings = await end(dict(sorted((self._counts + gone).items()))) if end is not None else ()
+        deleted_counts = Counter(change.kind.table.name for change in deletions if isinstance(change, Delete))
+        endings = await end(dict(sorted((self._counts + deleted_counts).items()))) if end is not None else ()
         await self._apply([*deletions, *sums], [*endings, *self._companions])
         self._companions.clear()
 

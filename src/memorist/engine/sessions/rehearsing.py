@@ -71,36 +71,36 @@ class Reads:
         facts = self._supposed.facts
         return [facts.get(key, row) for key, row in zip(keys, rows, strict=True)]
 
-    async def scan(self, asked: Scan[Any], *, now: int) -> list[Any]:
-        if asked.kind is Fact and self._supposed.facts:
-            return await self._facts(asked, now)
-        if asked.kind is Message and self._cuts(asked):
+    async def scan(self, scan: Scan[Any], *, now: int) -> list[Any]:
+        if scan.kind is Fact and self._supposed.facts:
+            return await self._facts(scan, now)
+        if scan.kind is Message and self._cuts(scan):
             until = self._supposed.until
             assert until is not None
-            if asked.before is None or int(asked.before[0]) > until:
-                asked = msgspec.structs.replace(asked, before=(until,))
-            return await self._store.scan(asked, now=now)
-        if asked.kind in (Summary, Learning) and self._supposed.at is not None:
+            if scan.before is None or int(scan.before[0]) > until:
+                scan = msgspec.structs.replace(scan, before=(until,))
+            return await self._store.scan(scan, now=now)
+        if scan.kind in (Summary, Learning) and self._supposed.at is not None:
             # The limit counts the rows that were there at that time, so it comes after the filter.
-            rows = await self._store.scan(msgspec.structs.replace(asked, limit=None), now=now)
-            return [row for row in rows if self._was_there(row)][: asked.limit]
-        return await self._store.scan(asked, now=now)
+            rows = await self._store.scan(msgspec.structs.replace(scan, limit=None), now=now)
+            return [row for row in rows if self._was_there(row)][: scan.limit]
+        return await self._store.scan(scan, now=now)
 
-    async def _facts(self, asked: Scan[Any], now: int) -> list[object]:
+    async def _facts(self, scan: Scan[Any], now: int) -> list[object]:
         """Return the facts under a prefix, with assumed facts in place of stored ones."""
         # An assumed fact may take the place of a stored one or stand between two, so the limit counts the merged rows.
-        stored = await self._store.scan(asked, now=now)
+        stored = await self._store.scan(scan, now=now)
         rows = {row.row_key: row for row in stored if row.row_key not in self._supposed.facts}
         for key, fact in self._supposed.facts.items():
-            inside = key[: len(asked.prefix)] == asked.prefix
-            begins = asked.starts is None or str(key[len(asked.prefix)]).startswith(asked.starts)
+            inside = key[: len(scan.prefix)] == scan.prefix
+            begins = scan.starts is None or str(key[len(scan.prefix)]).startswith(scan.starts)
             if fact is not None and inside and begins:
                 rows[key] = fact
-        ordered = sorted(rows.values(), key=lambda row: row.row_key, reverse=asked.reverse)
-        return ordered[: asked.limit]
+        ordered = sorted(rows.values(), key=lambda row: row.row_key, reverse=scan.reverse)
+        return ordered[: scan.limit]
 
-    def _cuts(self, asked: Scan[Any]) -> bool:
-        return self._supposed.until is not None and self._supposed.thread in asked.prefix
+    def _cuts(self, scan: Scan[Any]) -> bool:
+        return self._supposed.until is not None and self._supposed.thread in scan.prefix
 
     def _is_said(self, seq: int) -> bool:
         return self._supposed.until is None or seq < self._supposed.until
@@ -118,9 +118,9 @@ class Rehearsal(Assembly):
         self._whole = core
         self.hits: list[Hit] = []
         """The hits found for the last request, best first, and their reasons."""
-        seen = Core(core.shared, core.scope)
-        seen.store = cast(Store, Reads(core.store, self._supposed))
-        super().__init__(seen, fold_tokens)
+        supposing = Core(core.shared, core.scope)
+        supposing.store = cast(Store, Reads(core.store, self._supposed))
+        super().__init__(supposing, fold_tokens)
 
     async def _finished(self, reading: Reading) -> Context:
         return await reading.finish_async()
@@ -184,10 +184,10 @@ async def facts_at(core: Core, namespaces: Iterable[str], moment: datetime) -> d
     """Return the facts in some namespaces that were different at a given time, with their values at that time."""
     facts, facts_by_key = Facts(core), dict[Key, Fact | None]()
     for ns in namespaces:
-        held = await core.scan(Fact, ns, limit=MAX_KEYS)
-        changed = {fact.key for fact in held if to_micros(fact.updated_at) > to_micros(moment)}
+        stored = await core.scan(Fact, ns, limit=MAX_KEYS)
+        changed = {fact.key for fact in stored if to_micros(fact.updated_at) > to_micros(moment)}
         past = await core.scan(FactVersion, ns, limit=MAX_KEYS)
-        ended = {version.key for version in past} - {fact.key for fact in held}
+        ended = {version.key for version in past} - {fact.key for fact in stored}
         for key in sorted(changed | ended):
             then = await facts.get(ns, key, as_of=moment)
             facts_by_key[(core.org, ns, key)] = None if then is None else _as_fact(then)

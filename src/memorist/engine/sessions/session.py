@@ -512,12 +512,12 @@ class AsyncSession:
         """
         outbox, tries, end = Outbox(self._core.shared, self._core.org), 0, monotonic() + END_SECONDS
         # A worker that holds the thread's job may have read it before the last turn, so what it leaves is run after it.
-        done = await outbox.drain(seconds=END_SECONDS)
+        jobs = await outbox.drain(seconds=END_SECONDS)
         while monotonic() < end and await self._in_hand():
             tries += 1
             await self._core.runtime.sleep(pause(tries, first=0.005, longest=0.2))
-            done += await outbox.drain(seconds=END_SECONDS)
-        return done
+            jobs += await outbox.drain(seconds=END_SECONDS)
+        return jobs
 
     async def _in_hand(self) -> bool:
         """Return whether a worker holds a job for this thread."""

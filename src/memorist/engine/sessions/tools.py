@@ -67,13 +67,15 @@ class ToolRecall:
         if shared.embedder is None or not texts:
             return []
         try:
-            asked = await shared.embedder.embed([content(query) if shared.embedder.static else query], query=True)
+            question_vectors = await shared.embedder.embed(
+                [content(query) if shared.embedder.static else query], query=True
+            )
             vectors = await self._vectors(texts)
         except ModelError as problem:
             # The ranking by words is still useful, and `doctor` reports the embedder.
             shared.note("embedder", problem)
             return []
-        order = np.argsort(-(vectors @ np.asarray(asked)[0]), kind="stable")
+        order = np.argsort(-(vectors @ np.asarray(question_vectors)[0]), kind="stable")
         return [int(index) for index in order]
 
     async def _vectors(self, texts: Sequence[str]) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:

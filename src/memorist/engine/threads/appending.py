@@ -110,11 +110,11 @@ class Appending:
         if plain:  # one change without guards or links, as most calls have it
             change = Append(core.org, id, tuple(stamped), at, keyed_messages.key, ns)
             creation = () if create is None else (await self._creation(create))[1]
-            done = (await core.apply(*creation, change, self.job(id, ns, at))).appended(change)
-            if done.replayed:
-                return await self._replay(id, change, done)
+            appended = (await core.apply(*creation, change, self.job(id, ns, at))).appended(change)
+            if appended.replayed:
+                return await self._replay(id, change, appended)
             core.shared.wrote()
-            return await self._make_receipts(ns, self._new_receipts(change, done))
+            return await self._make_receipts(ns, self._new_receipts(change, appended))
         changes = self.changes(id, ns, stamped, keyed_messages, at)
         appends, results = await self._append_special(id, ns, changes, at, expect, create)
         return await self._make_receipts(ns, await self.receipts(id, appends, results))
@@ -134,13 +134,13 @@ class Appending:
         state = await receipt_states(core, asked[0].message.thread)
         return [msgspec.structs.replace(receipt, **state(receipt.message.seq)) for receipt in receipts]
 
-    async def _creation(self, asked: Thread | None) -> tuple[Thread | None, list[Change]]:
+    async def _creation(self, thread: Thread | None) -> tuple[Thread | None, list[Change]]:
         """Return the thread to be created, if any, and the changes that create it."""
-        if asked is None:
+        if thread is None:
             return None, []
-        if await self._core.get(Thread, asked.id) is not None:
-            raise taken_error(asked.id)
-        return await fresh(self._core, asked)
+        if await self._core.get(Thread, thread.id) is not None:
+            raise taken_error(thread.id)
+        return await fresh(self._core, thread)
 
     def stamped(self, thread: str, unstamped: Given, at: datetime, gate: Gate | None = None) -> Message:
         """Return a message as it will be stored, with its org, thread, time and token count, but without its number.
@@ -193,15 +193,15 @@ class Appending:
             recent = jobs[key] = at, at + JOB_AGE, job
         return recent[2]
 
-    async def receipts(self, id: str, appends: Sequence[Append], done: Sequence[Appended]) -> list[MessageReceipt]:
+    async def receipts(self, id: str, appends: Sequence[Append], results: Sequence[Appended]) -> list[MessageReceipt]:
         """Return a receipt for each message, in order. In a batch, numbers are assigned only on commit.
 
-        In `done`, the results of the appends may be followed by those of other changes. This wakes the worker if a
+        In `results`, the results of the appends may be followed by those of other changes. This wakes the worker if a
         message was new.
         """
         out: list[MessageReceipt] = []
         new = False
-        for change, result in zip(appends, done, strict=False):
+        for change, result in zip(appends, results, strict=False):
             if result.replayed:
                 out += await self._replay(id, change, result)
             else:
@@ -211,7 +211,7 @@ class Appending:
             self._core.shared.wrote()
         return out
 
-    def _new_receipts(self, change: Append, done: Appended) -> list[MessageReceipt]:
+    def _new_receipts(self, change: Append, result: Appended) -> list[MessageReceipt]:
         core = self._core
         derived: Literal["none", "pending"] = "pending" if core.shared.derives else "none"
         durable = core.batch is None
@@ -219,24 +219,26 @@ class Appending:
         if len(appended) >= MAX_CACHED_THREADS:
             appended.clear()
         # In a batch the numbers are given at the commit only, so all that the thread has counts as this process's.
-        appended[core.org, change.thread] = done.first + len(change.messages) - 1 if durable else INT_MAX
+        appended[core.org, change.thread] = result.first + len(change.messages) - 1 if durable else INT_MAX
         out: list[MessageReceipt] = []
-        for seq, message in enumerate(change.messages, done.first):
-            message = _replace(message, seq=seq if durable else 0, expires_at=done.expires_at)
+        for seq, message in enumerate(change.messages, result.first):
+            message = _replace(message, seq=seq if durable else 0, expires_at=result.expires_at)
             out.append(MessageReceipt(message, durable, False, derived, masked=masked_kinds(message)))
         return out
 
-    async def _replay(self, id: str, change: Append, done: Appended) -> list[MessageReceipt]:
+    async def _replay(self, id: str, change: Append, appended: Appended) -> list[MessageReceipt]:
         """Return receipts for an append that was already done under its key.
 
         A message that has been deleted since then is returned as it was passed to this call.
         """
-        numbers = range(done.first, done.first + done.count)
+        numbers = range(appended.first, appended.first + appended.count)
         # The rows as they are now: a message may have been edited or redacted since the first call.
         messages = await self._core.get_many(Message, [(id, number) for number in numbers])
         # The same key may come with other messages than the first time; only an equal number can be matched by
         # position.
-        sent: Sequence[Message | None] = change.messages if len(change.messages) == done.count else [None] * done.count
+        sent: Sequence[Message | None] = (
+            change.messages if len(change.messages) == appended.count else [None] * appended.count
+        )
         state = await receipt_states(self._core, id)
         rows = [row or instead for row, instead in zip(messages, sent, strict=True)]
         return [
@@ -277,12 +279,12 @@ class Appending:
         """
         messages = [message for change in appends for message in change.messages]
         links = dict.fromkeys(link for message in messages for link in carried_links(message, at))
-        held = await guard(
+        source_guard = await guard(
             self._core, [source for message in messages for named in carried(message).values() for source in named]
         )
-        if held.forgotten:
+        if source_guard.forgotten:
             appends, links = [_replace(append, messages=tuple(map(bare, append.messages))) for append in appends], {}
-        others = [self.job(id, ns, at), *map(Put, links), *held.changes]
+        others = [self.job(id, ns, at), *map(Put, links), *source_guard.changes]
         return appends, await self._commit(id, appends, others, expect, create)
 
     async def _append_expecting(

@@ -37,11 +37,11 @@ def attribute_lines(text: str, messages: Sequence[Message]) -> list[SummaryLine]
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     names = []
     for line in lines:
-        wanted = frozenset(tokens(line))
+        line_terms = frozenset(tokens(line))
         scores = [
             sum(
                 log(1 + len(messages) / spread[term]) * (2 if any(map(str.isdigit, term)) else 1)
-                for term in wanted & own
+                for term in line_terms & own
             )
             for own in terms
         ]

@@ -208,8 +208,8 @@ class ThreadEdits:
             changes.append(Put(_replace(pins, thread=fork.id, seqs=seqs, version=0)))
         return changes
 
-    def _shrunk(self, thread: Thread, gone: Sequence[Message]) -> Thread:
-        tokens = sum(message.tokens or 0 for message in gone)
+    def _shrunk(self, thread: Thread, removed: Sequence[Message]) -> Thread:
+        tokens = sum(message.tokens or 0 for message in removed)
         return _replace(thread, tokens=max(0, thread.tokens - tokens), updated_at=self._core.at())
 
 

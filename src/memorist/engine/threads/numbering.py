@@ -22,9 +22,9 @@ RESERVED_NUMBERS = 1_000_000_000
 async def numbered(core: Core, thread: Thread) -> tuple[Thread, list[Change]]:
     """Return a new thread, with the number after which it continues, and the changes to commit after its row."""
     earlier = await core.get(Watermark, "numbers", fingerprint(thread.id))
-    gone = await core.store.get(Thread, thread.row_key, now=0)  # an expired one that was not purged yet
+    expired = await core.store.get(Thread, thread.row_key, now=0)  # an expired one that was not purged yet
     # The row of an expired thread has its exact last number, while its watermark holds the reserved one.
-    last = gone.length if gone is not None else earlier.position if earlier is not None else 0
+    last = expired.length if expired is not None else earlier.position if earlier is not None else 0
     watermark = _last_number(core, thread.id, last + RESERVED_NUMBERS)
     # Two callers may read the same number, but only one of them may continue after it.
     changes: list[Change] = [Expect(Watermark, watermark.row_key, 0 if earlier is None else earlier.version)]

@@ -82,37 +82,37 @@ def _whole(message: Message, parts: dict[tuple[str, str, str], bytes]) -> Messag
     return put_back(message, {digest: data for digest, data in own.items() if data is not None})
 
 
-async def released_parts(core: Core, thread: Thread, gone: Sequence[Message]) -> list[Change]:
+async def released_parts(core: Core, thread: Thread, removed: Sequence[Message]) -> list[Change]:
     """Return changes that delete the binary parts that no message in the thread contains once some messages are
     deleted.
 
     They expect the thread to be unchanged, because an append in the meantime may refer to a part again.
     """
-    digests = {digest for message in gone if may_hold_parts(message) for digest in part_digests(message)}
+    digests = {digest for message in removed if may_hold_parts(message) for digest in part_digests(message)}
     if not digests:
         return []
-    unused = digests - await _digests_in_use(core, thread.id, {message.seq for message in gone})
+    unused = digests - await _digests_in_use(core, thread.id, {message.seq for message in removed})
     deletions = [Delete(MessagePart, (core.org, thread.id, digest)) for digest in sorted(unused)]
     return [Expect(Thread, thread.row_key, thread.version), *deletions] if deletions else []
 
 
-async def _digests_in_use(core: Core, thread: str, gone: Collection[int]) -> set[str]:
+async def _digests_in_use(core: Core, thread: str, removed: Collection[int]) -> set[str]:
     # With the store's own rows, in which the parts are set apart, and without expiry: a row that has expired but is not
     # purged yet still holds its parts.
     scan = Scan(Message, (core.org, thread), where=Test(("metadata", PARTS), "$exists", True))
     rows = await core.store.scan(scan, now=0)
-    return {digest for row in rows if row.seq not in gone for digest in part_digests(row)}
+    return {digest for row in rows if row.seq not in removed for digest in part_digests(row)}
 
 
-async def release_parts(core: Core, id: str, gone: Sequence[Message]) -> None:
+async def release_parts(core: Core, id: str, removed: Sequence[Message]) -> None:
     """Delete the binary parts of deleted messages if no other message in the thread contains them."""
     # Most messages are plain text, and need no read here.
-    if not any(may_hold_parts(message) for message in gone):
+    if not any(may_hold_parts(message) for message in removed):
         return
 
     async def attempt() -> None:
         thread = await core.get(Thread, id)
-        changes = [] if thread is None else await released_parts(core, thread, gone)
+        changes = [] if thread is None else await released_parts(core, thread, removed)
         if changes:
             await core.apply(*changes)
 

@@ -233,7 +233,7 @@ class Threads:
         return await self._appending.append(id, await self._namespace(id, write=True), keyed_messages, expect)
 
     async def _append_new(
-        self, asked: Thread, keyed_messages: Keyed, expect: int | None = None
+        self, template: Thread, keyed_messages: Keyed, expect: int | None = None
     ) -> list[MessageReceipt]:
         """Create a thread and append to it in one transaction, or only append if it already exists in this
         namespace.
@@ -241,13 +241,13 @@ class Threads:
         # Not `core.retry`: after a lost race the thread is usually there, which needs another call than this one.
         while True:
             try:
-                return await self._appending.append(asked.id, asked.ns, keyed_messages, expect, create=asked)
+                return await self._appending.append(template.id, template.ns, keyed_messages, expect, create=template)
             except Conflict as conflict:
-                thread = await self._core.get(Thread, asked.id)
+                thread = await self._core.get(Thread, template.id)
                 if thread is not None:  # another writer was quicker
-                    if thread.ns != asked.ns:
-                        raise _elsewhere_error(asked.id) from conflict
-                    return await self._appending.append(asked.id, asked.ns, keyed_messages, expect)
+                    if thread.ns != template.ns:
+                        raise _elsewhere_error(template.id) from conflict
+                    return await self._appending.append(template.id, template.ns, keyed_messages, expect)
                 # Anything else may succeed the next time, such as a race with a thread that was created and deleted
                 # meanwhile.
                 if conflict.facts.get("final"):
@@ -439,8 +439,8 @@ class Threads:
             if expect is not None and thread.version != expect:
                 raise another_version(id, expect, thread.version)
             appends = adding.changes(id, thread.ns, stamped, keyed_messages, at)
-            done = await ThreadEdits(self._core).replace(thread, appends, [adding.job(id, thread.ns, at)])
-            return await adding.receipts(id, appends, done)
+            appended = await ThreadEdits(self._core).replace(thread, appends, [adding.job(id, thread.ns, at)])
+            return await adding.receipts(id, appends, appended)
 
         return await self._core.retry(attempt)
 
@@ -672,10 +672,10 @@ class Threads:
             return await self._delete_before(thread, self._sequence_number(id, before))
         seqs = list(dict.fromkeys(self._sequence_number(id, message) for message in as_list(ids, "ids")))
         deleted = await self._core.get_many(Message, [(id, seq) for seq in seqs])
-        gone = [Delete(Message, (self._core.org, id, seq)) for seq in seqs]
-        results = await self._remove(thread, seqs, gone, guards)
+        deletions = [Delete(Message, (self._core.org, id, seq)) for seq in seqs]
+        results = await self._remove(thread, seqs, deletions, guards)
         await release_parts(self._core, id, [message for message in deleted if message is not None])
-        return sum(results.existed(change) for change in gone)
+        return sum(results.existed(change) for change in deletions)
 
     async def _remove(
         self, thread: Thread, seqs: Sequence[int], deletions: Sequence[Change], guards: Sequence[Change]
@@ -711,13 +711,13 @@ class Threads:
             >>> memory.threads.delete("talk")
             True
         """
-        done = await self._core.retry(lambda: self._delete(id))
-        results = await self._core.get(Thread, id + RESULTS) if done else None
+        is_deleted = await self._core.retry(lambda: self._delete(id))
+        results = await self._core.get(Thread, id + RESULTS) if is_deleted else None
         # In a commit of its own: if it fails, the link from `stash` still leads `forget` to the results. The caller may
         # have a thread of that name, so the metadata decides.
         if results is not None and results.metadata.get(RESULTS_OF) == id:
             await self._core.retry(lambda: self._delete(results.id))
-        return done
+        return is_deleted
 
     async def _delete(self, id: str) -> bool:
         guards = await epochs(self._core, thread_ref(id))  # before the thread, as in `_remove`
@@ -878,26 +878,26 @@ class Threads:
             return []
         return [owned(self._core, thread.ns, "thread", thread.id)]
 
-    async def _create_with_id(self, asked: Thread, new: bool, also: Sequence[Change] = ()) -> Thread:
+    async def _create_with_id(self, template: Thread, new: bool, also: Sequence[Change] = ()) -> Thread:
         """Create a thread with a given id, and delete the remains of an expired thread with that id."""
-        asked, changes = await fresh(self._core, asked)
+        template, changes = await fresh(self._core, template)
         try:
-            await self._core.apply(*also, *changes, *self._ownership_changes(asked))
+            await self._core.apply(*also, *changes, *self._ownership_changes(template))
         except Conflict as conflict:
-            return await self._existing(asked, new, conflict, is_guarded=bool(also))
+            return await self._existing(template, new, conflict, is_guarded=bool(also))
         # `fresh` deletes the row of an expired thread before it writes this one, so versions begin again.
-        return _replace(asked, version=1)
+        return _replace(template, version=1)
 
-    async def _existing(self, asked: Thread, new: bool, conflict: Conflict, *, is_guarded: bool) -> Thread:
-        thread = await self._core.get(Thread, asked.id)
+    async def _existing(self, template: Thread, new: bool, conflict: Conflict, *, is_guarded: bool) -> Thread:
+        thread = await self._core.get(Thread, template.id)
         if thread is None and is_guarded:  # its parent may have been forgotten, so the caller reads that again
             raise conflict
         if thread is None:  # it expired or was deleted meanwhile
-            return await self._create_with_id(asked, new)
+            return await self._create_with_id(template, new)
         if new:
-            raise taken_error(asked.id) from conflict
-        if thread.ns != asked.ns:
-            raise _elsewhere_error(asked.id)
+            raise taken_error(template.id) from conflict
+        if thread.ns != template.ns:
+            raise _elsewhere_error(template.id)
         return thread
 
     async def _delete_before(self, thread: Thread, seq: int) -> int:
@@ -966,11 +966,11 @@ class Threads:
             ['talk']
         """
         space = self._core.scope.readable(self._core.scope.namespace(ns))
-        limit, wanted = checked_limit(limit), parse_filter(where)
+        limit, row_filter = checked_limit(limit), parse_filter(where)
         if by != "id":
-            threads = await self._core.listed(Thread, space, index="by_ns", where=wanted)
+            threads = await self._core.listed(Thread, space, index="by_ns", where=row_filter)
             return sorted_threads(threads, by, after=after, reverse=reverse, limit=limit)
-        return await self._core.listed(Thread, space, index="by_ns", where=wanted, **page(limit, after, reverse))
+        return await self._core.listed(Thread, space, index="by_ns", where=row_filter, **page(limit, after, reverse))
 
 
 def _as_pieces(request: Iterable[object]) -> list[Piece]:

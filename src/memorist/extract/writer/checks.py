@@ -140,8 +140,8 @@ def check_operations(
         elif target is not None:
             targets.add(target.id)
         if isinstance(verdict, str):
-            shown = operation.text or operation.quote
-            refused.append(Refused(reason=verdict, text=shown[:MAX_TEXT_CHARACTERS], message=operation.number))
+            quoted = operation.text or operation.quote
+            refused.append(Refused(reason=verdict, text=quoted[:MAX_TEXT_CHARACTERS], message=operation.number))
         else:
             notes.append(verdict)
     return notes, refused

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from .analyses import Analyses
-from .asked import ServerNoun
 from .batches import Batches
+from .caller import ServerNoun
 from .entity_cache import EntityCache
 from .erasing import Erasing
 from .event_stream import EventStream

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ...errors import NotFound, Unsupported
 from ...values import JsonObject
 from ..server_nouns import Checkout
-from .asked import ServerNoun
+from .caller import ServerNoun
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

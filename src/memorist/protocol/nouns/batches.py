@@ -9,7 +9,7 @@ from ...errors import Forbidden, InvalidValue
 from ..keys import ApiKey
 from ..operations import BY_NAME, COLLECTED, Operation
 from ..server_nouns import Committed, Step
-from .asked import ServerNoun
+from .caller import ServerNoun
 
 if TYPE_CHECKING:
     from ...server.app import Server

@@ -16,7 +16,7 @@ from ...ports import ttl_micros
 from ...records import CachedEntity
 from ...values import check_name, encode_json
 from ..server_nouns import EntityView
-from .asked import ServerNoun
+from .caller import ServerNoun
 
 
 class EntityCache(ServerNoun):

@@ -12,7 +12,7 @@ from ...errors import UsageError
 from ...values import JsonObject
 from ..keys import KEYS_ORG
 from ..server_nouns import Forgetting
-from .asked import ServerNoun
+from .caller import ServerNoun
 
 CODE_SECONDS = 5 * 60
 

@@ -8,7 +8,7 @@ from typing import Any
 from ...engine.hooks import EVENTS
 from ...errors import InvalidValue
 from ..keys import Limited, Unauthorized
-from .asked import ServerNoun
+from .caller import ServerNoun
 
 
 class EventStream(ServerNoun):

@@ -14,7 +14,7 @@ from ...errors import InvalidValue
 from ...ports import as_datetime
 from ...values import JsonObject, check_name
 from ..server_nouns import MadeFrom, Recalled, RememberAs
-from .asked import ServerNoun
+from .caller import ServerNoun
 
 MAX_SOURCES = 500
 

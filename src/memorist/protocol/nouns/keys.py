@@ -9,7 +9,7 @@ from ...errors import Forbidden, NotFound
 from ...scope import Actor
 from ..keys import ApiKey, NewKey, Role
 from ..server_nouns import KnownKey, Me
-from .asked import ServerNoun
+from .caller import ServerNoun
 
 
 class KeyRing(ServerNoun):

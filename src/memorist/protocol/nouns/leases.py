@@ -13,8 +13,8 @@ from ...engine.tasks.tasks import kept_steps
 from ...errors import LeaseLost, UsageError
 from ...values import JsonObject, check_name
 from ..server_nouns import Held, Keep, Step
-from .asked import ServerNoun
 from .batches import collected
+from .caller import ServerNoun
 
 MAX_LEASE_SECONDS = 24 * 3600.0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...engine.threads.receipts import MessageReceipt
 from ...errors import InvalidValue
-from .asked import ServerNoun
+from .caller import ServerNoun
 
 MAX_WAIT_SECONDS = 30.0
 MAX_MESSAGES = 500

@@ -13,7 +13,7 @@ from ...engine.portable import Portable, Transfer, create
 from ...errors import CorruptRecord, TooLarge
 from ...importing.report import ImportReport
 from ...values import JsonObject
-from .asked import ServerNoun
+from .caller import ServerNoun
 
 MAX_IMPORT_BYTES = 4 * 1024 * 1024 * 1024
 

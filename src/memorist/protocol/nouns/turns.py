@@ -18,7 +18,7 @@ from ...messages.message import ATTACHED, Message, as_message
 from ...records import Summary
 from ...values import JsonObject
 from ..server_nouns import Carried, SessionContext
-from .asked import ServerNoun
+from .caller import ServerNoun
 
 MAX_TURN_MESSAGES = 500
 

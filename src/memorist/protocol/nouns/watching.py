@@ -6,7 +6,7 @@ from __future__ import annotations
 from ...engine.watching import ResumableWatch
 from ...errors import InvalidValue
 from ..server_nouns import Watched
-from .asked import ServerNoun
+from .caller import ServerNoun
 
 MAX_WAIT_SECONDS = 20.0
 

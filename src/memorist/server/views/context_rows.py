@@ -36,10 +36,10 @@ ORDER = {
 
 async def drawn(handle: AsyncMemory, built: Built) -> Row:
     """Return everything that the page shows about a context. If there is none, `error` contains the reason."""
-    asked, thread, context = built.asked, built.thread, built.context
+    request, thread, context = built.asked, built.thread, built.context
     head: Row = {
         "thread": None if thread is None else picked(thread, "id title ns length"),
-        "error": built.error, "milliseconds": built.milliseconds, "asked": asked, "settings": _settings(built.chosen),
+        "error": built.error, "milliseconds": built.milliseconds, "asked": request, "settings": _settings(built.chosen),
     }  # fmt: skip
     if context is None:
         return {**head, "tokens": None}
@@ -179,8 +179,8 @@ async def _stored(handle: AsyncMemory, context: Context, thread: Thread | None) 
         was = sum(message.tokens or 0 for message in old)
     if thread is not None:
         stored = await handle.threads.summaries(thread.id)
-        mine = next((summary for summary in stored if summary.last == behind), None)
-        at, method = (mine.created_at, mine.method) if mine else (None, "")
+        own = next((summary for summary in stored if summary.last == behind), None)
+        at, method = (own.created_at, own.method) if own else (None, "")
     summary = context.summary_message
     row.update({
         "text": context.summary_text or "", "tokens": summary.tokens or 0 if summary else 0, "was": was, "at": at,
@@ -234,10 +234,10 @@ def _memory(context: Context, hits: Mapping[str, Row]) -> list[Row]:
     for fate in context.recalled:
         item = fate.item
         hit = hits.get(item.id) or hits.get(item.source)
-        sent = fate.fate != "dropped"
+        is_sent = fate.fate != "dropped"
         shown.append(
             {
-                "id": f"memory:{item.source or item.text[:60]}:{item.id}", "state": fate.fate, "sent": sent,
+                "id": f"memory:{item.source or item.text[:60]}:{item.id}", "state": fate.fate, "sent": is_sent,
                 "reason": fate.reason, "tokens": fate.tokens, "text": item.text[:TEXT_CHARACTERS], "kind": item.kind,
                 "source": item.source, "trust": item.trust, "at": item.created_at, "score": item.score,
                 "superseded": item.superseded_by, "hit": hit,
@@ -285,14 +285,14 @@ def changes(a: Row, b: Row) -> Row:
     mine = {row["id"]: row for row in left}
     theirs = {row["id"] for row in right}
     pairs: list[Row] = []
-    gone = [row for row in left if row["id"] not in theirs]
+    removed = [row for row in left if row["id"] not in theirs]
     for row in right:
-        while gone and left.index(gone[0]) < _index(left, row["id"]):
-            pairs.append({"a": gone.pop(0), "b": None, "same": False})
+        while removed and left.index(removed[0]) < _index(left, row["id"]):
+            pairs.append({"a": removed.pop(0), "b": None, "same": False})
         old = mine.get(row["id"])
         same = old is not None and all(old[name] == row[name] for name in _SAME)
         pairs.append({"a": old, "b": row, "same": same})
-    pairs += [{"a": row, "b": None, "same": False} for row in gone]
+    pairs += [{"a": row, "b": None, "same": False} for row in removed]
     return {"pairs": pairs, "changed": sum(not pair["same"] for pair in pairs), "all": len(pairs)}
 
 

@@ -100,54 +100,58 @@ class Chosen(msgspec.Struct, frozen=True):
         return sum(self.absent.values())
 
 
-def choose(asked: ContextAsked, stored: RequestSettings | None, thread: Thread | None) -> Chosen:
+def choose(request: ContextAsked, stored: RequestSettings | None, thread: Thread | None) -> Chosen:
     """Return the requested options, the program's options or the defaults, in this order of preference."""
     used = stored or RequestSettings(budget={"total": DEFAULT_BUDGET}, at=EPOCH)
     policy = policy_in(used.policy) if used.policy is not None else None
     recall: Recall | Literal[False] = False
-    if used.recall if asked.recall is None else asked.recall:
+    if used.recall if request.recall is None else request.recall:
         kinds = None if used.kinds is None else tuple(used.kinds)
-        top_k = used.top_k if asked.top_k is None else asked.top_k
+        top_k = used.top_k if request.top_k is None else request.top_k
         recall = Recall(namespaces=used.namespaces, top_k=top_k, kinds=kinds, min_score=used.min_score)
-    absent = _absent(asked, stored, thread)
+    absent = _absent(request, stored, thread)
     return Chosen(
-        budget=_budget(asked, used, sum(absent.values())),
-        policy=policy if asked.policy is None else read_policy(asked.policy),
-        layout=asked.layout or ("standard" if used.layout == "standard" else "cached"), recall=recall,
+        budget=_budget(request, used, sum(absent.values())),
+        policy=policy if request.policy is None else read_policy(request.policy),
+        layout=request.layout or ("standard" if used.layout == "standard" else "cached"), recall=recall,
         profile=used.profile, stash=used.stash, stored=stored,
         fold_tokens=used.fold_tokens, absent=absent,
-        changed=[name for name in OPTIONS if getattr(asked, name) is not None],
+        changed=[name for name in OPTIONS if getattr(request, name) is not None],
     )  # fmt: skip
 
 
-def _budget(asked: ContextAsked, used: RequestSettings, absent: int) -> TokenBudget:
+def _budget(request: ContextAsked, used: RequestSettings, absent: int) -> TokenBudget:
     """Return the budget with its ceilings. A model's name represents its context window."""
-    total: int | str | None = used.budget["total"] if asked.budget is None else asked.budget
+    total: int | str | None = used.budget["total"] if request.budget is None else request.budget
     if isinstance(total, str) and total.strip().isdecimal():
         total = int(total)
     tokens = model_window(total) if isinstance(total, str) else total or DEFAULT_BUDGET
-    reserve = (used.budget.get("output_reserve") or 0) if asked.reserve is None else asked.reserve
+    reserve = (used.budget.get("output_reserve") or 0) if request.reserve is None else request.reserve
     ceilings = {name: used.budget.get(name) for name in ("system", "tools", "input", "memory", "history", "profile")}
-    own = {name: getattr(asked, name) for name in ("memory", "history", "profile") if getattr(asked, name) is not None}
-    if asked.budget is not None and reserve >= tokens:
+    own = {
+        name: getattr(request, name) for name in ("memory", "history", "profile") if getattr(request, name) is not None
+    }
+    if request.budget is not None and reserve >= tokens:
         reserve = 0
     return TokenBudget(tokens, output_reserve=min(reserve + absent, tokens - 1), **{**ceilings, **own})
 
 
-def _absent(asked: ContextAsked, stored: RequestSettings | None, thread: Thread | None) -> dict[str, int]:
+def _absent(request: ContextAsked, stored: RequestSettings | None, thread: Thread | None) -> dict[str, int]:
     """Return the tokens of those of the program's system prompt and tools that are not available here."""
     if stored is None:
         return {}
     parts = _stored_parts(stored, thread)
     sizes = {"system": stored.system_tokens, "tools": stored.tools_tokens}
-    return {name: size for name, size in sizes.items() if size and getattr(asked, name) is None and not parts.get(name)}
+    return {
+        name: size for name, size in sizes.items() if size and getattr(request, name) is None and not parts.get(name)
+    }
 
 
 def _stored_parts(stored: RequestSettings | None, thread: Thread | None) -> Row:
     """Return the system prompt and the tools in the thread's metadata, unless the program's last request had none."""
-    sent = {"system": stored is None or stored.system_tokens > 0, "tools": stored is None or bool(stored.tools)}
+    is_stored = {"system": stored is None or stored.system_tokens > 0, "tools": stored is None or bool(stored.tools)}
     metadata = thread.metadata if thread is not None else {}
-    return {name: metadata.get(name) for name, was_sent in sent.items() if was_sent}
+    return {name: metadata.get(name) for name, was_sent in is_stored.items() if was_sent}
 
 
 class Built(msgspec.Struct, frozen=True):
@@ -163,11 +167,11 @@ class Built(msgspec.Struct, frozen=True):
     error: Row | None = None
 
 
-async def context(handle: AsyncMemory, asked: ContextAsked) -> Row:
+async def context(handle: AsyncMemory, request: ContextAsked) -> Row:
     """Return a context with the outcome of every item, the hits of recall, and the share of it that a prompt cache
     would serve.
     """
-    return await drawn(handle, await _built(handle, asked))
+    return await drawn(handle, await _built(handle, request))
 
 
 async def compare(handle: AsyncMemory, *, a: ContextAsked, b: ContextAsked) -> Row:
@@ -185,59 +189,59 @@ async def turns(handle: AsyncMemory, *, thread: str, before: int | None = None, 
     return {"items": [{"seq": row.seq, "text": row.text[:160], "at": row.created_at} for row in messages]}
 
 
-async def _built(handle: AsyncMemory, asked: ContextAsked) -> Built:
-    thread = await handle.threads.get(asked.thread) if asked.thread else None
-    if asked.thread and thread is None:
-        raise NotFound("there is no such thread", thread=asked.thread)
-    core = _own(handle, asked, thread)
-    chosen = choose(asked, await stored_settings(core, thread.id) if thread is not None else None, thread)
+async def _built(handle: AsyncMemory, request: ContextAsked) -> Built:
+    thread = await handle.threads.get(request.thread) if request.thread else None
+    if request.thread and thread is None:
+        raise NotFound("there is no such thread", thread=request.thread)
+    core = _own(handle, request, thread)
+    chosen = choose(request, await stored_settings(core, thread.id) if thread is not None else None, thread)
     start = perf_counter()
-    input, supposed = await _turn(core, asked)
+    input, supposed = await _turn(core, request)
     rehearsal = Rehearsal(core, supposed, chosen.fold_tokens)
     try:
-        context = await rehearsal.assemble(_request(asked, chosen, thread, input, chosen.recall))
+        context = await rehearsal.assemble(_request(request, chosen, thread, input, chosen.recall))
     except BudgetError as over:
-        return Built(None, [], asked, chosen, thread, None, _since(start), _over(over))
+        return Built(None, [], request, chosen, thread, None, _since(start), _over(over))
     took = _since(start)
-    prefix = await _prefix(core, asked, chosen, thread, context)
-    return Built(context, rehearsal.hits, asked, chosen, thread, prefix, took)
+    prefix = await _prefix(core, request, chosen, thread, context)
+    return Built(context, rehearsal.hits, request, chosen, thread, prefix, took)
 
 
-def _own(handle: AsyncMemory, asked: ContextAsked, thread: Thread | None) -> Core:
+def _own(handle: AsyncMemory, request: ContextAsked, thread: Thread | None) -> Core:
     """Return the engine narrowed to the user of the context: the requested user, or the owner of the thread."""
-    user = asked.user
+    user = request.user
     if user is None and thread is not None:
         meant = thread.metadata.get("user")
         user = thread.ns.removeprefix("user:") if thread.ns.startswith("user:") else meant
     return core_of(handle) if user is None else core_of(handle.scope(user=user))
 
 
-async def _turn(core: Core, asked: ContextAsked) -> tuple[str | None, Supposed]:
+async def _turn(core: Core, request: ContextAsked) -> tuple[str | None, Supposed]:
     """Return the input, and the overlay that shows an earlier turn, an earlier time, or an unsaved correction."""
     facts: dict[Key, Fact | None] = {}
-    input = asked.input
-    moment = as_datetime(asked.at, "at") if asked.at else None
-    if asked.until is not None and asked.thread is not None:
-        message = await core.get(Message, asked.thread, asked.until)
+    input = request.input
+    moment = as_datetime(request.at, "at") if request.at else None
+    if request.until is not None and request.thread is not None:
+        message = await core.get(Message, request.thread, request.until)
         if message is None:
-            raise NotFound("there is no such turn", thread=asked.thread)
+            raise NotFound("there is no such turn", thread=request.thread)
         input, moment = message.text, _just_before(message)
     if moment is not None and core.scope.user is not None:
         facts |= await facts_at(core, [f"user:{core.scope.user}"], moment)
-    if asked.suppose is not None:
-        facts |= await supposing(core, asked.suppose.ns, asked.suppose.key, asked.suppose.value)
-    at = moment if asked.until is not None else None
-    return input or None, Supposed(facts=facts, thread=asked.thread or "", until=asked.until, at=at)
+    if request.suppose is not None:
+        facts |= await supposing(core, request.suppose.ns, request.suppose.key, request.suppose.value)
+    at = moment if request.until is not None else None
+    return input or None, Supposed(facts=facts, thread=request.thread or "", until=request.until, at=at)
 
 
 def _request(
-    asked: ContextAsked, chosen: Chosen, thread: Thread | None, input: str | None, recall: Recall | Literal[False]
+    request: ContextAsked, chosen: Chosen, thread: Thread | None, input: str | None, recall: Recall | Literal[False]
 ) -> Request:
     parts = _stored_parts(chosen.stored, thread)
-    system = asked.system if asked.system is not None else parts.get("system")
-    tools = asked.tools if asked.tools is not None else parts.get("tools")
+    system = request.system if request.system is not None else parts.get("system")
+    tools = request.tools if request.tools is not None else parts.get("tools")
     return Request(
-        input=input, thread=asked.thread, system=system if isinstance(system, str) and system.strip() else None,
+        input=input, thread=request.thread, system=system if isinstance(system, str) and system.strip() else None,
         tools=cast("list[JsonMapping]", tools) if isinstance(tools, list) else None,
         budget=chosen.budget, policy=chosen.policy,
         layout=chosen.layout, recall=recall, profile=chosen.profile, stash=chosen.stash,

@@ -64,8 +64,8 @@ async def _facts(handle: AsyncMemory, words: list[str]) -> list[Row]:
 async def _threads(handle: AsyncMemory, words: list[str]) -> list[Row]:
     core = core_of(handle)
     rows = await core.scan(Thread, reverse=True, limit=MAX_SCANNED_ROWS)
-    mine = [row for row in rows if core.scope.may_read(row.ns) and _holds(f"{row.ns} {row.title or ''}", words)]
-    return [picked(row, "id title ns", at="updated_at") for row in mine[:HITS_PER_KIND]]
+    readable = [row for row in rows if core.scope.may_read(row.ns) and _holds(f"{row.ns} {row.title or ''}", words)]
+    return [picked(row, "id title ns", at="updated_at") for row in readable[:HITS_PER_KIND]]
 
 
 async def _id(handle: AsyncMemory, text: str) -> Row | None:

@@ -47,11 +47,11 @@ def as_user(handle: AsyncMemory, user: str | None) -> AsyncMemory:
     return handle if user is None else handle.scope(user=user)
 
 
-async def search(handle: AsyncMemory, asked: Search) -> Row:
+async def search(handle: AsyncMemory, request: Search) -> Row:
     """Return the hits, best first, each with its signals, and the number of entries searched."""
     start = perf_counter()
-    own = as_user(handle, asked.user)
-    hits = await _search_hits(own, asked, max(1, min(asked.top_k, 100)))
+    own = as_user(handle, request.user)
+    hits = await _search_hits(own, request, max(1, min(request.top_k, 100)))
     took = (perf_counter() - start) * 1000
     namespaces = await core_of(own).scan(NamespaceStats, limit=5000)
     reach = [stats for stats in namespaces if core_of(own).scope.may_read(stats.ns)]
@@ -63,13 +63,13 @@ async def search(handle: AsyncMemory, asked: Search) -> Row:
     }
 
 
-async def _search_hits(own: AsyncMemory, asked: Search, top_k: int) -> list[Hit]:
+async def _search_hits(own: AsyncMemory, request: Search, top_k: int) -> list[Hit]:
     hits = await own.recall(
-        asked.query, namespaces=asked.namespaces, kinds=asked.kinds, after=asked.after, before=asked.before,
+        request.query, namespaces=request.namespaces, kinds=request.kinds, after=request.after, before=request.before,
         # Recall has no filter on trust, so more hits are fetched than are shown, and the others are left out here.
-        top_k=top_k if not asked.trusts else 100,
+        top_k=top_k if not request.trusts else 100,
     )  # fmt: skip
-    return [hit for hit in hits if not asked.trusts or hit.trust in asked.trusts][:top_k]
+    return [hit for hit in hits if not request.trusts or hit.trust in request.trusts][:top_k]
 
 
 async def hit_row(handle: AsyncMemory, hit: Hit) -> Row:
@@ -86,45 +86,45 @@ async def hit_row(handle: AsyncMemory, hit: Hit) -> Row:
     }  # fmt: skip
 
 
-async def why_not(handle: AsyncMemory, asked: WhyNot) -> Row:
+async def why_not(handle: AsyncMemory, request: WhyNot) -> Row:
     """Return the reason why an expected item is not among the hits: its rank, the filter that excludes it, or its
     absence.
     """
-    own = as_user(handle, asked.user)
-    shown = await _search_hits(own, asked, MAX_SEARCHED_HITS if not asked.trusts else 100)
-    rank = _rank_of(shown, asked.id)
+    own = as_user(handle, request.user)
+    hits = await _search_hits(own, request, MAX_SEARCHED_HITS if not request.trusts else 100)
+    rank = _rank_of(hits, request.id)
     if rank is not None:
-        row = await hit_row(own, shown[rank])
-        last = shown[min(asked.top_k, len(shown)) - 1]
-        return {"found": True, "place": rank + 1, "hit": row, "cut": last.score, "reason": _reason(rank, asked)}
-    hidden = await _hidden(own, asked)
+        row = await hit_row(own, hits[rank])
+        last = hits[min(request.top_k, len(hits)) - 1]
+        return {"found": True, "place": rank + 1, "hit": row, "cut": last.score, "reason": _reason(rank, request)}
+    hidden = await _hidden(own, request)
     if hidden is not None:
         return {"found": True, "place": None, "hit": None, "reason": hidden}
-    return {"found": False, "place": None, "hit": None, "reason": await _absent(own, asked.id)}
+    return {"found": False, "place": None, "hit": None, "reason": await _absent(own, request.id)}
 
 
 def _rank_of(hits: Sequence[Hit], id: str) -> int | None:
     return next((index for index, hit in enumerate(hits) if id in (hit.id, f"{hit.namespace}/{hit.id}")), None)
 
 
-def _reason(rank: int, asked: WhyNot) -> str:
-    if rank < asked.top_k:
+def _reason(rank: int, request: WhyNot) -> str:
+    if rank < request.top_k:
         return "It is among the hits."
-    return f"It is number {rank + 1}; only the first {asked.top_k} are shown."
+    return f"It is number {rank + 1}; only the first {request.top_k} are shown."
 
 
-async def _hidden(own: AsyncMemory, asked: WhyNot) -> str | None:
+async def _hidden(own: AsyncMemory, request: WhyNot) -> str | None:
     """Return the filter that excludes the item, by repeating the search without each filter in turn."""
     loosened = {"kinds": "kind", "trusts": "trust", "namespaces": "namespace"}
     # One filter at a time, so that the answer names the one that has to change.
     for field, name in loosened.items():
-        if getattr(asked, field):
-            hits = await _search_hits(own, msgspec.structs.replace(asked, **{field: None}), MAX_SEARCHED_HITS)
-            if _rank_of(hits, asked.id) is not None:
+        if getattr(request, field):
+            hits = await _search_hits(own, msgspec.structs.replace(request, **{field: None}), MAX_SEARCHED_HITS)
+            if _rank_of(hits, request.id) is not None:
                 return f"The {name} filter excludes it."
-    if asked.after or asked.before:
-        hits = await _search_hits(own, msgspec.structs.replace(asked, after=None, before=None), MAX_SEARCHED_HITS)
-        if _rank_of(hits, asked.id) is not None:
+    if request.after or request.before:
+        hits = await _search_hits(own, msgspec.structs.replace(request, after=None, before=None), MAX_SEARCHED_HITS)
+        if _rank_of(hits, request.id) is not None:
             return "It is outside the date range."
     return None
 

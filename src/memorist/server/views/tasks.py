@@ -28,8 +28,8 @@ async def jobs(handle: AsyncMemory) -> Row:
         job for queue in QUEUES for job in await core.scan(Job, queue, limit=MAX_JOBS) if core.scope.may_write(job.ns)
     ]
     queues = await handle.jobs.backlog()
-    shown = [await _job(handle, job) for job in sorted(rows, key=lambda job: (job.status != "dead", job.run_at))]
-    return {"queues": [msgspec.to_builtins(queue) for queue in queues], "jobs": shown}
+    job_rows = [await _job(handle, job) for job in sorted(rows, key=lambda job: (job.status != "dead", job.run_at))]
+    return {"queues": [msgspec.to_builtins(queue) for queue in queues], "jobs": job_rows}
 
 
 async def _job(handle: AsyncMemory, job: Job) -> Row:
@@ -59,11 +59,11 @@ async def task(handle: AsyncMemory, *, id: str, steps: int = MAX_STEPS) -> Row:
     shown = []
     for index, step in enumerate(checkpoints):
         before = checkpoints[index - 1] if index else None
-        done = set(before.completed_subtasks) if before else set()
+        completed_before = set(before.completed_subtasks) if before else set()
         shown.append(
             {
                 **picked(step, "version step status", at="updated_at"),
-                "completed": [item for item in step.completed_subtasks if item not in done],
+                "completed": [item for item in step.completed_subtasks if item not in completed_before],
                 "changes": changed(before.state if before else None, step.state),
             }
         )  # fmt: skip

@@ -75,9 +75,9 @@ class Lost(Exception):
     """Raised if the connection broke. `sent` says whether the server may have received the whole transaction and
     committed it."""
 
-    def __init__(self, reason: str, sent: bool, slow: bool = False) -> None:
+    def __init__(self, reason: str, was_sent: bool, slow: bool = False) -> None:
         super().__init__(reason)
-        self.sent = sent
+        self.sent = was_sent
         self.slow = slow
 
 

@@ -258,7 +258,7 @@ async def run_script(connection: Connection, runtime: Runtime, text: str) -> Non
         await runtime.resolve(executed)
     except psycopg.Error as error:
         if error.sqlstate is None or connection.closed:
-            raise Lost(str(error).strip(), sent=True) from error
+            raise Lost(str(error).strip(), was_sent=True) from error
         raise Failed(error) from error
 
 

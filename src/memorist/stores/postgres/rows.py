@@ -104,14 +104,14 @@ class Reader:
     ) -> tuple[dict[str, Any], int] | None:
         """Return the cells of a row by name, including unknown ones, and its checksum, or None if the row no longer
         exists."""
-        wanted = [*names, *(name for name in codec(record_type).names if name not in names), "checksum"]
-        sql = f"SELECT {column_list(wanted)} FROM {table(record_type)} WHERE {key_match(record_type)}".encode()
+        columns = [*names, *(name for name in codec(record_type).names if name not in names), "checksum"]
+        sql = f"SELECT {column_list(columns)} FROM {table(record_type)} WHERE {key_match(record_type)}".encode()
         rows = (await self._session.read(str(key[0]), Step(sql, [cell(value) for value in key]))).rows
         if not rows:
             return None
         # The checksum was computed over 0 or 1 for a bool; see `codec`.
         row = (int(cell) if isinstance(cell, bool) else cell for cell in rows[0])
-        cells = dict(zip(wanted, row, strict=True))
+        cells = dict(zip(columns, row, strict=True))
         return cells, cells.pop("checksum")
 
 

@@ -101,10 +101,10 @@ async def _copies(session: Session) -> Scrubbed:
     archives, replicas = await _row(
         session, "SELECT current_setting('archive_mode') <> 'off', (SELECT count(*) FROM pg_stat_replication)"
     )
-    left = ["archived write-ahead log (archive_mode is on)"] if archives in (True, "t") else []
+    places = ["archived write-ahead log (archive_mode is on)"] if archives in (True, "t") else []
     if int(replicas):
-        left.append(f"the log of {replicas} replicas")
-    return Scrubbed(left=left)
+        places.append(f"the log of {replicas} replicas")
+    return Scrubbed(left=places)
 
 
 async def _row(session: Session, sql: str) -> Any:

@@ -152,25 +152,25 @@ class PostgresStore:
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[ChangeResult]:
         """Apply the changes atomically, in one transaction and one round trip. A replayed append rolls that
         transaction back, and the other changes are then sent again without it."""
-        left, done = list(changes), dict[int, Any]()
-        while left:
-            planned = plan(left, now, self._session.writing)
-            positions = [position for position in range(len(changes)) if position not in done]
+        remaining, results = list(changes), dict[int, Any]()
+        while remaining:
+            planned = plan(remaining, now, self._session.writing)
+            positions = [position for position in range(len(changes)) if position not in results]
             try:
-                replies = await self._session.run(planned.steps, repeatable=repeatable(left))
+                replies = await self._session.run(planned.steps, repeatable=repeatable(remaining))
             except Failed as failed:
                 # Postgres aborts the whole transaction at the first error. Only a replayed Append has a known result,
                 # so the others are sent again without it. For any other error, `refusal` raises.
                 # `run` raises Failed only for the refusals of our own functions, which some step has called.
                 owner = planned.owners[failed.index]
-                before = refusal(failed, left, owner)
+                before = refusal(failed, remaining, owner)
                 assert owner is not None
-                done[positions[owner]] = before
-                del left[owner]
+                results[positions[owner]] = before
+                del remaining[owner]
             else:
-                done.update(zip(positions, planned.results(replies), strict=True))
+                results.update(zip(positions, planned.results(replies), strict=True))
                 break
-        return [done[position] for position in range(len(changes))]
+        return [results[position] for position in range(len(changes))]
 
     async def purge(self, *, now: int, limit: int = 1000) -> dict[str, int]:
         """Remove expired rows permanently."""

@@ -253,15 +253,15 @@ class Client:
 
     async def _may_repeat(self, error: Exception, request: _Request) -> bool:
         """Return whether sending the command again is safe and may help."""
-        sent = errors.was_sent(error)
+        was_sent = errors.was_sent(error)
         # A write that was sent may have been applied, and would be applied twice. A read that timed out would time out
         # again.
-        if sent and (request.write or isinstance(error, RedisTimeoutError)):
+        if was_sent and (request.write or isinstance(error, RedisTimeoutError)):
             return False
         if self.cluster:
             return await self._refresh()  # the node may be gone, and its slots may have another owner by now
         # redis-py has closed its connection to the demoted primary, and will ask the Sentinels for the new one.
-        return sent or isinstance(error.__context__, ReadOnlyError)
+        return was_sent or isinstance(error.__context__, ReadOnlyError)
 
     async def _refresh(self) -> bool:
         """Query any node for the owners of the slots, and return whether one has answered."""

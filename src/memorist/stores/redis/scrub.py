@@ -58,8 +58,8 @@ async def _empty_logs(client: Client, server: Server) -> Scrubbed:
         # Only Valkey has COMMANDLOG. A server that does not know the command keeps no such log.
         if isinstance(reply, ResponseError) and "unknown command" not in str(reply).lower():
             refused.append(" ".join(reset))
-    left = [f"logs of {server.name} (this user is not allowed {', '.join(refused)})"] if refused else []
-    return Scrubbed([] if refused else [f"slow log of {server.name}"], left)
+    remaining = [f"logs of {server.name} (this user is not allowed {', '.join(refused)})"] if refused else []
+    return Scrubbed([] if refused else [f"slow log of {server.name}"], remaining)
 
 
 async def _wait_for_replicas(client: Client, runtime: Runtime, servers: Sequence[Server]) -> None:

@@ -318,8 +318,8 @@ class RedisStore:
         args: list[Argument] = [stamp(now)]
         for name, limit in limits.items():
             args += [*expiring_tables()[name], limit]
-        *gone, ends = await self._client.script(PURGE, base_of(org), args, write=False)
-        return {name: count for name, count in zip(limits, gone, strict=True) if count}, bytes(ends)
+        *counts, ends = await self._client.script(PURGE, base_of(org), args, write=False)
+        return {name: count for name, count in zip(limits, counts, strict=True) if count}, bytes(ends)
 
     async def _claim(self, org: str, queue: str, owner: str, now: int, lease: int, limit: int) -> list[Job]:
         if limit < 1:  # to the script, this would mean that it must return the ranks of due jobs

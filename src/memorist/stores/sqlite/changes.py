@@ -60,9 +60,9 @@ def run_changes(cursor: apsw.Cursor, changes: Sequence[Change], rows: Sequence[o
 
 def lease(cursor: apsw.Cursor, job: Job, owner: str, now: int, length: int) -> Job:
     """Lease a job to a worker for `length` microseconds."""
-    taken = leased(job, owner, now, length)
-    _write(cursor, Put(taken), codec(Job).encode(taken))
-    return taken
+    lease_row = leased(job, owner, now, length)
+    _write(cursor, Put(lease_row), codec(Job).encode(lease_row))
+    return lease_row
 
 
 def _append(cursor: apsw.Cursor, change: Append, rows: list[Row], now: int) -> Appended:
@@ -100,8 +100,8 @@ def _put(cursor: apsw.Cursor, change: Put, row: Row, now: int) -> Stored | None:
     if not change.absent:
         return _write(cursor, change, row)
     record_type = type(change.record)
-    held: Any = cursor.execute(statements(record_type).state, change.record.row_key).fetchone()
-    if held is not None and live(held[1], now):
+    stored: Any = cursor.execute(statements(record_type).state, change.record.row_key).fetchone()
+    if stored is not None and live(stored[1], now):
         return None
     # An expired row counts as absent, but it still exists: replace it, and continue its version numbers.
     return _write(cursor, change, codec(record_type).encode(change.record))
@@ -161,10 +161,10 @@ def _increment(cursor: apsw.Cursor, change: Increment, row: Row, now: int) -> in
     record = change.record
     total, expires = int(record.value), record.expires_at
     # BEGIN IMMEDIATE holds the write lock, so nobody changes the counter between this read and the write below.
-    held = cursor.execute(statements(StateEntry).get, record.row_key).fetchone()
-    if held is not None:
-        old: StateEntry = codec(StateEntry).decode(held)
-        if live(held[codec(StateEntry).position_of["expires_at"]], now):
+    stored = cursor.execute(statements(StateEntry).get, record.row_key).fetchone()
+    if stored is not None:
+        old: StateEntry = codec(StateEntry).decode(stored)
+        if live(stored[codec(StateEntry).position_of["expires_at"]], now):
             if type(old.value) is not int:
                 raise not_an_integer(record)
             total, expires = total + old.value, old.expires_at
@@ -177,9 +177,9 @@ def _increment(cursor: apsw.Cursor, change: Increment, row: Row, now: int) -> in
 
 def _expect(cursor: apsw.Cursor, change: Expect, _: None, now: int) -> None:
     record_type = change.kind
-    held: Any = cursor.execute(statements(record_type).state, change.key).fetchone()
+    stored: Any = cursor.execute(statements(record_type).state, change.key).fetchone()
     # The row cannot change before the commit, because BEGIN IMMEDIATE keeps other writers out.
-    actual = held[0] if held is not None and live(held[1], now) else 0
+    actual = stored[0] if stored is not None and live(stored[1], now) else 0
     if actual != change.version:
         raise wrong_version(change, actual)
 

@@ -64,16 +64,16 @@ def _before_fork() -> None:
     # other order could deadlock.
     locked = [(connections, connections._lock.acquire(timeout=_FORK_SECONDS)) for connections in list(_living)]
     _connecting.acquire(timeout=_FORK_SECONDS)
-    for connections, got in locked:
-        _held.append((connections, connections._hold_readers(), got))
+    for connections, is_locked in locked:
+        _held.append((connections, connections._hold_readers(), is_locked))
         connections._note_shm()
 
 
 def _after_fork_in_parent() -> None:
     while _held:
-        connections, cursors, got = _held.pop()
+        connections, cursors, is_locked = _held.pop()
         connections._idle.extend(cursors)
-        if got:
+        if is_locked:
             connections._lock.release()
     if _connecting.locked():
         _connecting.release()
@@ -131,14 +131,14 @@ class Connections:
 
     def _hold_readers(self) -> list[apsw.Cursor]:
         """Take all readers' cursors from the pool, waiting for those in use."""
-        taken: list[apsw.Cursor] = []
+        cursors: list[apsw.Cursor] = []
         until = time.monotonic() + _FORK_SECONDS
-        while len(taken) < len(self._all) - (self._writer is not None) and time.monotonic() < until:
+        while len(cursors) < len(self._all) - (self._writer is not None) and time.monotonic() < until:
             try:
-                taken.append(self._idle.pop())
+                cursors.append(self._idle.pop())
             except IndexError:
                 time.sleep(0.0005)
-        return taken
+        return cursors
 
     def _lock_as_child(self) -> None:
         """Acquire the shared locks that show other processes that this child uses the file.
@@ -443,9 +443,9 @@ class Connections:
 def _uncount(real: str, connections: list[apsw.Connection]) -> None:
     """Subtract closed connections from `_open_here`. If a store is dropped without `close()`, its finalizer does
     this."""
-    left = _open_here.get(real, 0) - len(connections)
-    if left > 0:
-        _open_here[real] = left
+    count = _open_here.get(real, 0) - len(connections)
+    if count > 0:
+        _open_here[real] = count
     else:
         _open_here.pop(real, None)
 

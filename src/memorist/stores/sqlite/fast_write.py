@@ -197,16 +197,16 @@ class FastWrite:
         self._known[key] = (seq, True)
         return [Appended(seq, 1), None]
 
-    def learn(self, changes: Sequence[Change], done: Sequence[ChangeResult]) -> None:
+    def learn(self, changes: Sequence[Change], results: Sequence[ChangeResult]) -> None:
         """Cache the thread's length after an append that used the general path.
 
         The fast path is tried after two consecutive appends by this process. On a thread to which several processes
         append, its guard would usually fail, and the append would wait for the write lock twice.
         """
         change = changes[0] if changes else None
-        if type(change) is not Append or not isinstance(done[0], Appended):
+        if type(change) is not Append or not isinstance(results[0], Appended):
             return
-        appended = done[0]
+        appended = results[0]
         if appended.replayed or appended.expires_at is not None:
             return
         key, last = (change.org, change.thread), appended.first + appended.count - 1

@@ -90,11 +90,11 @@ class Reader:
         """Return the cells that a checksum covers, the checksum, and the row with our columns, or None if the row no
         longer exists.
         """
-        wanted = (*names, *(name for name in codec(record_type).names if name not in names), "crc")
+        columns = (*names, *(name for name in codec(record_type).names if name not in names), "crc")
         match = " AND ".join(f"{name} = ?" for name in record_type.table.key)
-        sql = f"SELECT {', '.join(wanted)} FROM {record_type.table.name} WHERE {match}"
+        sql = f"SELECT {', '.join(columns)} FROM {record_type.table.name} WHERE {match}"
         rows = self._connections.read_rows(sql, key)
         if not rows:
             return None
         row = rows[0]
-        return row[: len(names)], row[-1], row_of(record_type, dict(zip(wanted, row, strict=True)))
+        return row[: len(names)], row[-1], row_of(record_type, dict(zip(columns, row, strict=True)))

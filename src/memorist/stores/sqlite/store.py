@@ -382,18 +382,18 @@ def _is_removal(change: Delete | DeleteRange) -> bool:
 def _only_deletes(changes: Sequence[Change]) -> bool:
     """Return whether a batch only deletes, and writes at most the audit event, tombstone or job that belongs to it."""
     traces = [change.record for change in changes if isinstance(change, Put | Load)]
-    taken = [change for change in changes if isinstance(change, Delete | DeleteRange)]
-    gone = {(change.kind, change.key) for change in taken if isinstance(change, Delete)}
-    others = len(changes) - len(traces) - len(taken) - sum(isinstance(change, Expect) for change in changes)
+    deletions = [change for change in changes if isinstance(change, Delete | DeleteRange)]
+    deleted = {(change.kind, change.key) for change in deletions if isinstance(change, Delete)}
+    others = len(changes) - len(traces) - len(deletions) - sum(isinstance(change, Expect) for change in changes)
     return (
-        any(_is_removal(change) for change in taken)
+        any(_is_removal(change) for change in deletions)
         and not others
         and all(
             isinstance(
                 trace,
                 AuditEvent | Epoch | FactVersion | IndexProgress | Job | Link | NamespaceStats | Tombstone | Watermark,
             )
-            or (type(trace), trace.row_key) in gone
+            or (type(trace), trace.row_key) in deleted
             for trace in traces
         )
     )

@@ -147,17 +147,17 @@ def _window_changes(
     out: list[Change] = []
     top = 0
     for number, change in appends:
-        done = results[number]
-        assert isinstance(done, Appended)
-        for seq, message in enumerate(change.messages, done.first):
+        result = results[number]
+        assert isinstance(result, Appended)
+        for seq, message in enumerate(change.messages, result.first):
             stored = msgspec.structs.replace(
-                message, org=change.org, thread=change.thread, seq=seq, expires_at=done.expires_at
+                message, org=change.org, thread=change.thread, seq=seq, expires_at=result.expires_at
             )
             body = body_of(stored)
             if body is None:
                 return emptied
             out.append(Put(hot.entry((*copy_key[:2], number_key(seq)), {"b": body}, now, ends_of(stored))))
-        top = done.first + done.count - 1
+        top = result.first + result.count - 1
     if not out:
         return [hot.emptying_put(copy_key, now)]
     if top > WINDOW_MESSAGES:

@@ -94,14 +94,14 @@ class HotSide:
             raise HotDown
         try:
             await self._recover()
-            done = await work()
+            result = await work()
         except StoreError as cause:
             # One call has waited for a timeout. The next ones go straight to the durable store until the back-off is
             # over, so that a hot store that is down slows down one call in a while.
             self._failed()
             raise HotDown from cause
         self._failures = 0
-        return done
+        return result
 
     def copy_key(self, org: str, table: str, key: Sequence[str | int]) -> Key:
         """Return the key of a row's copy. Rows of one partition share a namespace."""
@@ -182,14 +182,14 @@ class HotSide:
                 await self._prepare(org)
                 generation = self._generations[org]
                 try:
-                    _, *done = await self.store.apply(
+                    _, *results = await self.store.apply(
                         [Expect(StateEntry, self._generation_key(org), generation), *changes], now=now
                     )
                 except Conflict:
                     self._generations.pop(org, None)
                     continue
                 await self._tidy(org, now)
-                return generation, done
+                return generation, results
             raise StoreUnavailable("the generation of the hot copies changed each time they were marked")
 
         try:

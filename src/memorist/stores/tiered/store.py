@@ -260,12 +260,14 @@ class TieredStore:
         if not copy_keys:
             return Marks(None, {})
         try:
-            generation, done = await self._hot.mark(
+            generation, results = await self._hot.mark(
                 org, [self._hot.marking_put(copy_key, now) for copy_key in copy_keys], now
             )
         except HotDown:
             return None
-        return Marks(generation, {copy_key: stored.version for copy_key, stored in zip(copy_keys, done, strict=True)})
+        return Marks(
+            generation, {copy_key: stored.version for copy_key, stored in zip(copy_keys, results, strict=True)}
+        )
 
     async def _free(self, org: str, plan: CopyPlan, now: int) -> None:
         changes: list[Change] = [
@@ -296,12 +298,12 @@ class TieredStore:
             await self._free(org, plan, now)
             return
         try:
-            done = await self._hot.fill(org, marks.generation, marks.versions, puts, now)
+            filled = await self._hot.fill(org, marks.generation, marks.versions, puts, now)
         except HotDown:
             # It is unknown whether the marks were replaced, so the org's copies cannot be trusted.
             await self._hot.wipe(org)
             return
-        if not done:
+        if not filled:
             # Another writer marked a copy after us. Which of the two committed last is unknown here, so neither stores
             # its own value: the copies become empty, and the next reader fetches the row.
             await self._free(org, plan, now)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ...server.app import Server
 
 
-class Asked(msgspec.Struct, frozen=True):
+class Caller(msgspec.Struct, frozen=True):
     """Holds one request: the server, the caller's key, and a memory narrowed to the access rights of that key."""
 
     server: Server
@@ -25,6 +25,6 @@ class Asked(msgspec.Struct, frozen=True):
 class ServerNoun:
     """This is the base of the nouns that only a server has."""
 
-    def __init__(self, asked: Asked) -> None:
-        self._server, self._key, self._memory = asked.server, asked.key, asked.memory
-        self._core = core_of(asked.memory)
+    def __init__(self, caller: Caller) -> None:
+        self._server, self._key, self._memory = caller.server, caller.key, caller.memory
+        self._core = core_of(caller.memory)
