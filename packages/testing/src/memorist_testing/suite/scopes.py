@@ -430,7 +430,7 @@ async def _try_method(method: _Signed) -> str:
         {"namespaces": ["user:ada"]},
         {"fact": ("user:ada", "secret")},
     ):
-        if set(extra) <= free - set(options):
+        if set(extra) <= free - set(options) - set(method.signature.bind_partial(*args).arguments):
             with contextlib.suppress(MemoristError):
                 answers.append(repr(await method.call(*args, **options, **extra)))
     return " ".join(answers)
