@@ -32,7 +32,7 @@ JSON = {
     "state.get_many default", "state.set value", "entities.get return", "working.update fields", "tasks.run state",
     "context scratchpad", "records.put data",
     # Without a namespace, the value is the second positional argument.
-    "facts.set key", "facts.correct key", "records.put key",
+    "facts.set key", "facts.correct key", "records.put key", "profile.set_preference key",
 }  # fmt: skip
 
 

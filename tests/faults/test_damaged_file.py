@@ -157,7 +157,7 @@ def test_an_index_that_leads_to_another_row_is_an_error(
     path = ram_path / "astray.db"
     path.write_bytes(_led_astray(sound))
     assert _questioned(path).wrong == []
-    monkeypatch.setattr("memorist.stores.sqlite.store._misplaced", lambda kind, key: None)
+    monkeypatch.setattr("memorist.stores.sqlite.store._raise_misplaced", lambda kind, key: None)
     path.write_bytes(_led_astray(sound))
     assert _questioned(path).wrong, "without the check it answers with another message"
 

@@ -206,7 +206,7 @@ def test_the_event_of_a_redaction_does_not_name_a_thread_that_was_forgotten_mean
     core.store.apply = in_between
     world.drive([Threads(core).redact(f"{THREADS[0]}#1")])
     world.drive([Forgetting(core).forget(user=USER)])
-    assert not again and world.left() == []
+    assert not again and world.remains() == []
 
 
 def test_forgetting_a_message_leaves_no_jobs_of_a_thread_that_was_forgotten_meanwhile() -> None:
@@ -224,7 +224,7 @@ def test_forgetting_a_message_leaves_no_jobs_of_a_thread_that_was_forgotten_mean
     world.drive([Threads(core).append(THREADS[0], world.text())])
     core.store.get_many = Interleaved._giving_way(in_between)  # type: ignore[method-assign]
     world.drive([world.several([lambda: Forgetting(core).forget(message=f"{THREADS[0]}#1")], 1)])
-    assert not again and world.left() == []
+    assert not again and world.remains() == []
 
 
 def _rows(store: Any, world: World, record_type: type[Any]) -> list[Any]:

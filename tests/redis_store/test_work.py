@@ -67,18 +67,18 @@ def test_a_worker_finds_ten_orgs_among_thousands_without_asking_about_the_others
 def test_the_register_shrinks_when_the_work_is_done_and_never_under_a_writer(
     server: Any, runtime: Runtime, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(registers, "LEAVE_SECONDS", -1.0)
+    monkeypatch.setattr(registers, "LEAVE_INTERVAL_SECONDS", -1.0)
     store = opened(server, runtime, run)
     for org in ("a", "b"):
         run(store.apply([Put(job(org)), Put(fact(org))], now=NOW))
         run(store.apply([Delete(Job, job(org).row_key)], now=NOW))
     run(store.claim("q", owner="w", now=NOW, lease=1))
     assert run(store._work.orgs()) == ["a", "b"], "entered just now: a job may be on its way"
-    monkeypatch.setattr(registers, "KEEP_SECONDS", -1.0)
+    monkeypatch.setattr(registers, "MIN_ENTRY_SECONDS", -1.0)
     run(store.claim("q", owner="w", now=NOW, lease=1))
     assert run(store._work.orgs()) == []
     run(store.close())
-    monkeypatch.setattr(registers, "KEEP_SECONDS", 300.0)
+    monkeypatch.setattr(registers, "MIN_ENTRY_SECONDS", 300.0)
     other = opened(server, runtime, run)
     run(other.apply([Put(job("b"))], now=NOW))
     assert [claimed.org for claimed in run(other.claim("q", owner="w", now=NOW, lease=1, limit=5))] == ["b"]
@@ -160,7 +160,7 @@ def test_an_org_is_purged_again_when_its_next_row_ends_whoever_wrote_it(
     # The other process believes its org entered: the row is found all the same, five minutes later at the latest.
     run(other.apply([Put(entry("o", "c", value=1, expires_at=to_datetime(NOW + 20)))], now=NOW))
     assert run(store.purge(now=NOW + 301_000_000)) == {"state": 1}
-    monkeypatch.setattr(registers, "KEEP_SECONDS", -1.0)
+    monkeypatch.setattr(registers, "MIN_ENTRY_SECONDS", -1.0)
     assert run(store.purge(now=NOW + 2 * 10**9)) == {"state": 1}
     assert run(store._client.command(ENDING_KEY, "ZCARD", ENDING_KEY)) == 0, "nothing ends: the org is out"
     run(store.close())
@@ -184,7 +184,7 @@ def test_orgs_without_rows_leave_the_register_of_orgs_and_never_under_a_writer(
     run(store.apply([Delete(Fact, fact("a").row_key)], now=NOW))
     assert run(store.orgs()) == run(store.orgs()) == ["b"]
     assert run(store._client.command(ORGS_KEY, "SCARD", ORGS_KEY)) == 2, "a row of it may be on its way"
-    monkeypatch.setattr(registers, "KEEP_SECONDS", -1.0)
+    monkeypatch.setattr(registers, "MIN_ENTRY_SECONDS", -1.0)
     run(store.close())
     other = opened(server, runtime, run)
     run(other._orgs.enter("a", [Put(fact("a"))]))

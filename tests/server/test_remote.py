@@ -47,6 +47,22 @@ def test_a_batch_is_one_request_and_one_commit(server: Running, memory: Memory) 
     assert memory.facts.get(NS, "away") is None
 
 
+def test_a_batch_refuses_what_the_server_would_carry_out_at_once(memory: Memory) -> None:
+    with memory.batch() as batch:
+        for call in (
+            lambda: batch.remember("I live in Oslo."),
+            lambda: batch.session("talk").add("Hello.", "Hi."),
+            lambda: batch.tidy(user="ada", dry_run=False),
+            lambda: batch.forget(user="ada"),
+        ):
+            with pytest.raises(UsageError, match="batch"):
+                call()
+        batch.gate.set(messages="mask")
+        assert memory.gate.get().messages == "keep"
+    assert memory.gate.get().messages == "mask"
+    assert memory.threads.list(NS) == []
+
+
 def test_a_task_goes_on_where_it_stopped(memory: Memory) -> None:
     with pytest.raises(ZeroDivisionError), memory.tasks.run("import", state={"n": 0}) as task:
         task.complete("a", {"n": 1})

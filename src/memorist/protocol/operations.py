@@ -349,7 +349,9 @@ OPERATIONS: tuple[Operation, ...] = (
 BY_NAME: Mapping[str, Operation] = {operation.name: operation for operation in OPERATIONS}
 
 COLLECTED = frozenset(
-    "facts threads state events learnings memories profile working documents records tasks entity_cache".split()
+    (
+        "facts threads state events learnings memories review profile working documents records tasks gate entity_cache"
+    ).split()
 )
 """Nouns whose writes can be part of a batch."""
 _ONCE = frozenset({"batches", "leases", "entity_cache", "turns", "functions", "erasing"})

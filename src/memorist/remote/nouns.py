@@ -136,6 +136,9 @@ async def request(
     core.shared.check_open()
     if core.batch is not None and operation.noun in COLLECTED:
         return await _collect(core, operation, arguments)
+    if core.batch is not None and operation.writes:
+        # The server would carry it out at once, even if the batch is never committed.
+        raise UsageError(f"{operation.name} cannot be part of a batch over HTTP; call it on the memory itself")
     limit = arguments.get("limit")
     if operation.cursor is not None and (limit is None or (type(limit) is int and limit > MAX_LIMIT)):
         return await _all_pages(core, operation, arguments, limit, template)

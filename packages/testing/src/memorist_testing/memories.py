@@ -127,6 +127,7 @@ class MemoryConformance(
         core = memory._core
 
         async def scan(record_type: Any) -> Any:
+            await core.shared.open()  # a memory that was never opened leaves the connections of its store open
             return await core.store.scan(Scan(record_type, (core.org,)), now=0)
 
         return scan
