@@ -284,10 +284,3 @@ async def test_the_trail_of_a_forgotten_thread_goes_with_it(core: Core) -> None:
     await Forgetting(core).forget(thread=CANARY)
     assert [event.subject for event in await Audit(core).list(kind="thread")][:1] == [f"{CANARY}#1"]
     assert await Audit(core).list(subject=CANARY) == []
-
-
-async def test_forgetting_as_a_first_call_opens_the_memory_so_that_close_closes_its_store(core: Core) -> None:
-    assert not core.shared.is_open
-    with pytest.raises(NotFound):
-        await Forgetting(core).forget(thread="nobody-has-this")
-    assert core.shared.is_open

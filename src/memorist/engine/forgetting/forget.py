@@ -98,7 +98,6 @@ class Forgetting:
         if len(named) != 1:
             raise UsageError("pass exactly one of user=, thread=, message=, fact= or source=")
         encryption = self._encryption(user) if shred else None
-        await self._core.shared.open()
         # Before `resume`, because a thread that an interrupted erasure had begun to delete is not found afterwards.
         root = await self._root(*named[0])
         if preview:
