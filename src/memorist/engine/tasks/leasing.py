@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from ...values import check_name
 from ..core import Core
 from .run import AsyncTaskRun
-from .steps import load
+from .steps import Saved, load
 
 
 class LeasedRun(AsyncTaskRun):
@@ -14,6 +17,11 @@ class LeasedRun(AsyncTaskRun):
     def __init__(self, core: Core, task_id: str, ns: str, *, owner: str, lease: float, keep: int | None) -> None:
         super().__init__(core, task_id, ns, lease, keep, None, 0)
         self._owner = check_name(owner, "owner")
+
+    @property
+    def saved(self) -> Saved:
+        """This is the task as it was last saved."""
+        return self._held
 
     async def resume(self, fence: int) -> None:
         """Continue under a lease that an earlier call acquired. Raises LeaseLost if it has been lost.
@@ -26,3 +34,23 @@ class LeasedRun(AsyncTaskRun):
             raise self._lost("another worker holds the lease now")
         self._core.scope.writable(saved.task.ns)
         self._saved, self.state = saved, saved.state()
+
+    async def save(
+        self,
+        done: list[str],
+        state: object,
+        update: Mapping[str, object] | None,
+        extend: Mapping[str, list[Any]] | None,
+        *,
+        step: int,
+    ) -> None:
+        """Save a step and the effects collected by `batch` in one transaction."""
+        await self._save(done, state, update, extend, step=step)
+
+    async def finish(self, step: int) -> None:
+        """End the task and its lease."""
+        await self._finish(step)
+
+    async def release(self) -> None:
+        """Release the lease after a failure, without saving anything."""
+        await self._release(self._held)

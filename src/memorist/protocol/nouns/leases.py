@@ -31,18 +31,18 @@ class Leases(ServerNoun):
         """
         run = self._run(task_id, owner, lease, keep, ns)
         await run.__aenter__()
-        return _held(run._held, whole=True)
+        return _held(run.saved, whole=True)
 
     async def renew(self, task_id: str, owner: str, fence: int, lease: float = 60.0) -> Held:
         """Renew the lease without saving."""
         run = await self._going_on(task_id, owner, fence, lease)
         await run.heartbeat()
-        return _held(run._held)
+        return _held(run.saved)
 
     async def release(self, task_id: str, owner: str, fence: int) -> bool:
         """Release the lease after a failure. Nothing is saved, and another worker can continue immediately."""
         run = await self._going_on(task_id, owner, fence, 60.0)
-        await run._release(run._held)
+        await run.release()
         return True
 
     async def save(
@@ -70,11 +70,11 @@ class Leases(ServerNoun):
             await collected(self._server, run.batch(), effects, self._key)
         if finish:
             run.state = run.state if state is msgspec.UNSET else state
-            await run._finish(step)
+            await run.finish(step)
         else:
             items = [check_name(item, "subtask") for item in done or ()]
-            await run._save(items, state, update, extend, step=step)
-        return _held(run._held)
+            await run.save(items, state, update, extend, step=step)
+        return _held(run.saved)
 
     async def again(self, call: str, task_id: str, owner: str, **rest: object) -> Any:
         """Return the current task for a request whose idempotency key was used before, if the lease is still ours."""

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from ...memory import AsyncMemory
 
 PAGE_ROWS = 100
+ALL_TOKENS = 1_000_000
+"""No profile has as many tokens, so this limit leaves out no line."""
 MAX_ROWS = 1_000
 """The maximum number of rows to count or search for one answer."""
 SHOWN_THREADS = 5
@@ -108,7 +110,7 @@ async def profile(handle: AsyncMemory, user: str) -> Row:
 
     most = TokenBudget(8000).profile_tokens
     core = core_of(handle)
-    lines = await Profile(core)._lines(user)
+    lines = await Profile(core).block(user, max_tokens=ALL_TOKENS)
     message, shown_lines = fit_profile(lines, most, core.shared.counter)
     shown = [await _profile_line(handle, line) for line in shown_lines]
     return {
