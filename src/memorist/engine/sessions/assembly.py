@@ -17,9 +17,9 @@ from ...context.profile import ProfileLine
 from ...context.reading import Reading
 from ...context.tool_choice import NO_TOOLS
 from ...context.units import group
-from ...kinds import source_of
+from ...kinds import key_in_namespace, source_of
 from ...languages.small_talk import is_small_talk
-from ...messages.message import Given, Message, as_message
+from ...messages.message import Given, Message, as_message, split_message_id
 from ...recall.analyze import query_terms
 from ...recall.hit import DERIVED, Hit
 from ...recall.passage import passage
@@ -128,8 +128,9 @@ class Assembly:
                 context = await reading.finish_async()
         if shared.events.listening:
             shared.emit("context", org=self._core.org, tokens=context.tokens, memory=context.account.memory_kept)
-        used = [item.source.rpartition("/")[2] for item in context.memory_items if item.kind == "learning"]
-        used += [line.source.rpartition("/")[2] for line in context.profile if line.lane in ("wishes", "corrections")]
+        sources = [item.source for item in context.memory_items if item.kind == "learning"]
+        sources += [line.source for line in context.profile if line.lane in ("wishes", "corrections")]
+        used = [key_in_namespace(self._core.scope.own(), source) for source in sources]
         if used and self._core.scope.user is not None and self._core.moment is None:
             # The count of uses is a write, and a full disk must not keep the program from its context.
             with shared.reading_on("the use of learnings"):
@@ -234,8 +235,8 @@ class Assembly:
     async def _swapped(self, query: str, thread: str, oldest: int, k: int) -> list[list[Message]]:
         """Return older units of the thread that recall finds relevant to the input."""
         hits = await Recalling(self._core).recall(query, kinds="message", top_k=4 * k)
-        mine = [hit.id for hit in hits if hit.id.rpartition("#")[0] == thread]
-        seqs = [int(id.rpartition("#")[2]) for id in mine]
+        numbers = [parts for hit in hits if (parts := split_message_id(hit.id)) is not None]
+        seqs = [seq for hit_thread, seq in numbers if hit_thread == thread]
         messages = await self._core.get_many(Message, [(thread, seq) for seq in seqs if not oldest or seq < oldest])
         # A tool call without its result would be refused by every provider.
         return [[message] for message in messages if message is not None and not message.tool_calls][:k]

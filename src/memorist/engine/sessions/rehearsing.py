@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from ...kinds import fact_text
-from ...messages.message import Message
+from ...messages.message import Message, split_message_id
 from ...ports import to_micros
 from ...recall.hits import present_value
 from ...records import Fact, FactVersion, Key, Learning, Pins, Summary
@@ -176,8 +176,8 @@ class Rehearsal(Assembly):
 
 
 def _unsaid(hit: Hit, thread: str, until: int) -> bool:
-    hit_thread, _, seq = hit.id.rpartition("#")
-    return hit.kind == "message" and hit_thread == thread and seq.isdecimal() and int(seq) >= until
+    parts = split_message_id(hit.id) if hit.kind == "message" else None
+    return parts is not None and parts[0] == thread and parts[1] >= until
 
 
 async def facts_at(core: Core, namespaces: Iterable[str], moment: datetime) -> dict[Key, Fact | None]:
